@@ -1,0 +1,1 @@
+//! Benchmarks, baselines and the load generator.

@@ -1,0 +1,1 @@
+//! The slipswitch dispatch engine: registry, selection, credits, leases.

@@ -1,0 +1,1 @@
+//! Models of the hand-offs between threads.

@@ -1,0 +1,1 @@
+//! The slipswitch wire: protocol state machines and the QUIC shell.

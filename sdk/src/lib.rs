@@ -1,0 +1,1 @@
+//! Workers and clients for the slipswitch dispatch engine.

@@ -1,0 +1,1 @@
+//! The slipswitch server and the slip command.

@@ -1,0 +1,3 @@
+//! The `slip` command.
+
+fn main() {}
