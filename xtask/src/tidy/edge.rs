@@ -4,6 +4,7 @@
 //! SeqCst`), the edges, a colon. It speaks of the first atomic operation of the statement below.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::Findings;
 use super::mask::{self, words};
@@ -62,9 +63,12 @@ struct Row {
 pub(super) fn check(tree: &Tree, found: &mut Findings) {
     let mut places: BTreeMap<String, Vec<(String, usize, Label)>> = BTreeMap::new();
     for file in sources(tree) {
-        let code = shipped(file);
+        let (code, planted) = shipped(file);
         let operations = operations(&code);
         for label in labels(file, found) {
+            if planted.iter().any(|block| block.contains(&label.at)) {
+                continue;
+            }
             agree(file, &code, &operations, &label, found);
             let line = mask::line_at(&file.text, label.at);
             for edge in &label.edges {
@@ -113,15 +117,26 @@ pub(super) fn check(tree: &Tree, found: &mut Findings) {
 /// Operations that no label speaks of.
 pub(super) fn notes(tree: &Tree, found: &mut Findings) {
     for file in sources(tree) {
-        let code = shipped(file);
+        let (code, _) = shipped(file);
         let operations = operations(&code);
+        let labels = labels(file, &mut Findings::default());
         let mut spoken = BTreeSet::new();
-        for label in labels(file, &mut Findings::default()) {
-            let end = mask::item_end(&code, label.at);
-            let first = operations.iter().find(|op| op.at > label.at).map(|op| op.at);
-            spoken.extend(first);
-            spoken
-                .extend(operations.iter().filter(|o| o.at > label.at && o.at < end).map(|o| o.at));
+        for (index, label) in labels.iter().enumerate() {
+            let next = labels.get(index + 1).map_or(usize::MAX, |next| next.at);
+            let below = |op: &&Operation| op.at > label.at && op.at < next;
+            let statement = mask::item_end(&code, label.at);
+            // A label speaks of its statement, and of like operations up to the next blank line.
+            let paragraph = file.text.get(label.at..).and_then(|rest| rest.find("\n\n"));
+            let paragraph = paragraph.map_or(file.text.len(), |length| label.at + length);
+            let like = |op: &Operation| op.orderings.iter().all(|name| *name == label.ordering);
+            spoken.extend(operations.iter().find(|op| op.at > label.at).map(|op| op.at));
+            spoken.extend(
+                operations
+                    .iter()
+                    .filter(below)
+                    .filter(|op| op.at < statement || (op.at < paragraph && like(op)))
+                    .map(|op| op.at),
+            );
         }
         for op in operations.iter().filter(|op| !spoken.contains(&op.at)) {
             let what =
@@ -135,20 +150,22 @@ fn sources(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.rust().filter(|file| file.path.starts_with("core/src/") && !file.is_test())
 }
 
-/// The code of a file without tests and without the bodies of planted faults.
-fn shipped(file: &File) -> String {
+/// The code of a file without tests and without planted faults, and where those are.
+fn shipped(file: &File) -> (String, Vec<Range<usize>>) {
     let mut code = file.masked.shipped();
     let planted: Vec<usize> = words(&code, "if")
         .filter(|at| {
             code.get(at + 2..).is_some_and(|rest| rest.trim_start().starts_with("mutant("))
         })
         .collect();
+    let mut blocks = Vec::new();
     for at in planted {
         let open = code.get(at..).and_then(|rest| rest.find('{')).map_or(code.len(), |n| at + n);
         let end = mask::item_end(&code, open);
-        mask::blank(&mut code, open, end);
+        mask::blank(&mut code, at, end);
+        blocks.push(at..end);
     }
-    code
+    (code, blocks)
 }
 
 fn labels(file: &File, found: &mut Findings) -> Vec<Label> {

@@ -154,6 +154,7 @@ fn unsafe_in_another_file_of_core_is_found() {
     let text = "// SAFETY: none.\nfn f() { unsafe { g() } }\n";
     assert_eq!(added("core/src/select.rs", text), ["core/src/select.rs:2 unsafe-file"]);
     assert_eq!(added("core/src/select.rs", "#![deny(unsafe_code)]\n// unsafe\n"), [""; 0]);
+    assert_eq!(added("core/src/pool.rs", "fn f() {}\n"), ["core/src/pool.rs:1 unsafe-file"]);
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn unsafe_without_its_note_is_found() {
     let found = broken("core/src/cell.rs", "// SAFETY: the pin protects it.", "// It is fine.");
     assert_eq!(found, ["core/src/cell.rs:10 safety-note"]);
     let text = "\nunsafe impl Send for A {}\n";
-    assert_eq!(added("core/src/lease.rs", text), ["core/src/lease.rs:2 safety-note"]);
+    assert_eq!(added("core/src/pool.rs", text), ["core/src/pool.rs:2 safety-note"]);
 }
 
 #[test]
@@ -190,6 +191,15 @@ fn a_label_without_its_operation_is_found() {
     assert_eq!(added("core/src/cursor.rs", text), ["core/src/cursor.rs:2 edge-label"]);
     let found = broken("core/src/cell.rs", "// Acquire [E1]", "// Aquire [E1]");
     assert_eq!(found, ["core/src/cell.rs:7 edge-label", "core/src/cell.rs:16 edge-side"]);
+}
+
+#[test]
+fn a_planted_fault_is_not_held_to_its_label() {
+    let planted = "fn f() {\n    // Relaxed: a look.\n    if mutant(\"L7b\") && a.load(Ordering::Acquire) == 1 {\n        // Relaxed: planted.\n        a.store(1, Ordering::Release);\n        return;\n    }\n    a.load(Ordering::Relaxed);\n}\n";
+    assert_eq!(added("core/src/credit.rs", planted), [""; 0]);
+    let shipped = planted.replace("mutant(\"L7b\")", "is_seven()");
+    let found = ["core/src/credit.rs:2 edge-label", "core/src/credit.rs:4 edge-label"];
+    assert_eq!(added("core/src/credit.rs", &shipped), found);
 }
 
 #[test]
