@@ -1,0 +1,320 @@
+//! The engine: registry, tasks and time together.
+//!
+//! All methods take `&self` and the present time. What a call causes elsewhere goes to inboxes, and
+//! the owner of an inbox is woken through its [`Notify`]. One thread drives the engine: it calls
+//! [`Engine::advance`] when woken and when the returned time has come.
+
+use std::time::Duration;
+
+use crate::admission::{self, NamespaceMode, Principal, Register, RegisterError, Role};
+use crate::cell::{CellFamily, EpochCells};
+use crate::gate::Gate;
+use crate::id::{SessionId, TaskId, WorkerId};
+use crate::inbox::{Inbox, Pushed};
+use crate::index::Index;
+use crate::limits::{DRAIN_LOOK, SWEEP};
+use crate::name::{Node, PoolKey};
+use crate::outcome::Notify;
+use crate::pool::Policy;
+use crate::registry::{Joining, KeyHasher, Registry};
+use crate::retention::Retention;
+use crate::select::{Route, Selection};
+use crate::session::WorkerSession;
+use crate::settle::Timer;
+use crate::submit::SubmitError;
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, StdArc};
+use crate::task::Task;
+use crate::time::Instant;
+use crate::timer::Wheel;
+use crate::worker::{RunList, Worker, release};
+
+/// What an engine is told once.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The high half of every epoch; must rise with each start of the server.
+    pub incarnation: u32,
+    /// Seeds the hashing of names, so that nobody outside can choose colliding ones.
+    pub seed: u64,
+    /// How tickets of new pools are drawn.
+    pub policy: Policy,
+    /// Which namespaces exist.
+    pub namespaces: NamespaceMode,
+    /// How long an offer may stay unanswered.
+    pub accept_timeout: Duration,
+    /// How long an accepted lease lives without a beat.
+    pub lease_ttl: Duration,
+    /// How long accepted leases of a session that was lost abruptly are left to its worker.
+    pub resume_grace: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            incarnation: 1,
+            seed: 0,
+            policy: Policy::RoundRobin,
+            namespaces: NamespaceMode::Open,
+            accept_timeout: Duration::from_secs(2),
+            lease_ttl: Duration::from_secs(30),
+            resume_grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Why a question or command about something that exists was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// There is no such thing, or it is not the principal's to see.
+    #[error("not found")]
+    NotFound,
+    /// The principal may see it and not do this.
+    #[error("not permitted")]
+    PermissionDenied,
+}
+
+/// What the driver alone touches.
+#[derive(Debug)]
+struct Clockwork {
+    wheel: Wheel<Timer>,
+    next_sweep: Instant,
+}
+
+/// A dispatch engine in memory.
+pub struct Engine<F: CellFamily = EpochCells> {
+    pub(crate) registry: Registry<F>,
+    pub(crate) config: Config,
+    pub(crate) tasks: Index<TaskId, StdArc<Task>, KeyHasher>,
+    pub(crate) retention: Mutex<Retention>,
+    pub(crate) orphans: Mutex<crate::settle::Orphans>,
+    /// Payload bytes of waiting tasks.
+    pub(crate) backlog_bytes: AtomicU64,
+    epoch: AtomicU64,
+    draining: AtomicU32,
+    posts: Inbox<(Instant, Timer)>,
+    clockwork: Mutex<Clockwork>,
+    idle: Gate,
+}
+
+impl<F: CellFamily> Engine<F> {
+    /// Creates an engine; `driver` wakes the thread that calls [`Engine::advance`].
+    #[must_use]
+    pub fn new(config: Config, driver: StdArc<dyn Notify>, now: Instant) -> StdArc<Self> {
+        StdArc::new(Self {
+            registry: Registry::new(config.seed, config.policy, driver),
+            tasks: Index::new(KeyHasher::with_seed(config.seed)),
+            retention: Mutex::new(Retention::default()),
+            orphans: Mutex::new(crate::settle::Orphans::default()),
+            backlog_bytes: AtomicU64::new(0),
+            epoch: AtomicU64::new(u64::from(config.incarnation) << 32),
+            draining: AtomicU32::new(0),
+            posts: Inbox::new(),
+            clockwork: Mutex::new(Clockwork { wheel: Wheel::new(now), next_sweep: now + SWEEP }),
+            idle: Gate::new(),
+            config,
+        })
+    }
+
+    /// The epoch of the next offer. When the low half is full the next incarnation begins.
+    pub(crate) fn next_epoch(&self) -> u64 {
+        // Relaxed: only that each is drawn once matters; the lease word orders the rest.
+        self.epoch.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Does what is due: turns that pumps handed on, timers, and once a second the sweep.
+    ///
+    /// Returns when to call again if nothing wakes the driver before.
+    pub fn advance(&self, now: Instant) -> Instant {
+        let mut run = RunList::new();
+        for pool in self.registry.driver.turns.take() {
+            run.push(pool);
+        }
+        self.run(&mut run);
+        let mut fired = Vec::new();
+        let (mut next, sweeps) = {
+            let mut clockwork = self.clockwork.lock();
+            for (due, timer) in self.posts.take() {
+                clockwork.wheel.insert(due, timer);
+            }
+            clockwork.wheel.advance(now, |timer| fired.push(timer));
+            let sweeps = now >= clockwork.next_sweep;
+            if sweeps {
+                clockwork.next_sweep = now + SWEEP;
+            }
+            let next = clockwork.next_sweep;
+            (clockwork.wheel.next_due().map_or(next, |due| due.min(next)), sweeps)
+        };
+        for timer in fired {
+            self.fire(timer, now, &mut run);
+        }
+        self.run(&mut run);
+        if sweeps {
+            self.registry.sweep_pools();
+            self.retention.lock().sweep(now, |id| self.tasks.remove(&id));
+        }
+        if self.is_draining() {
+            if self.in_flight() == 0 {
+                self.idle.open();
+            }
+            next = next.min(now + DRAIN_LOOK);
+        }
+        // Timers that the fired ones posted, or turns that were handed on, wake the driver again.
+        next
+    }
+
+    /// Has a timer fire at `due`. Late by at most a tick and the driver's own delay.
+    pub(crate) fn post(&self, due: Instant, timer: Timer) {
+        if self.posts.push((due, timer)).is_ok_and(|pushed| pushed == Pushed::First) {
+            self.registry.driver.wake.notify();
+        }
+    }
+
+    /// Publishes a worker for a session; it can be selected when this returns, once it grants
+    /// credit. `link` wakes the session's driver.
+    ///
+    /// # Errors
+    ///
+    /// All entries are admitted or none; a refusal leaves no trace.
+    pub fn register(
+        self: &StdArc<Self>,
+        principal: &Principal,
+        session: SessionId,
+        register: Register,
+        link: StdArc<dyn Notify>,
+        now: Instant,
+    ) -> Result<WorkerSession<F>, RegisterError> {
+        let admitted = admission::admit(principal, &self.config.namespaces, register)?;
+        let template = admitted.register.clone();
+        let mut run = RunList::new();
+        let joining = Joining { admitted, session, link, now };
+        let joined = self.registry.register(joining, &mut run)?;
+        self.run(&mut run);
+        Ok(WorkerSession::new(StdArc::clone(self), joined, template))
+    }
+
+    /// Resolves a pool once for many submits and selections.
+    ///
+    /// # Errors
+    ///
+    /// The namespace does not exist, or has too many pools.
+    pub fn route(&self, key: &PoolKey) -> Result<Route, SubmitError> {
+        if let NamespaceMode::Closed(existing) = &self.config.namespaces
+            && !existing.contains(&key.namespace)
+        {
+            return Err(SubmitError::NotFound);
+        }
+        let pool = self.registry.resolve(key, false).ok_or(SubmitError::LimitExceeded {
+            limit: "pools in a namespace",
+            max: crate::limits::POOLS_PER_NAMESPACE_MAX,
+        })?;
+        Ok(Route { pool })
+    }
+
+    /// Selects a worker of the route's pool, on `node` if given, and reserves one of its credits.
+    ///
+    /// Takes no lock and allocates nothing.
+    #[inline]
+    pub fn select(&self, route: &Route, node: Option<&Node>) -> Selection<'_, F> {
+        self.registry.select(&route.pool, node)
+    }
+
+    /// Sets how tickets of the pool are drawn.
+    pub fn set_policy(&self, route: &Route, policy: Policy) {
+        route.pool.set_policy(policy);
+    }
+
+    /// Closes the way to one worker. When this returns nothing more is placed on it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such worker, or the principal is no operator of all that it serves.
+    pub fn drain_worker(
+        &self,
+        principal: &Principal,
+        id: WorkerId,
+        now: Instant,
+    ) -> Result<(), AdminError> {
+        let worker = self.registry.worker(id).ok_or(AdminError::NotFound)?;
+        let keys: Vec<StdArc<PoolKey>> = {
+            let snapshot = self.registry.load();
+            let entry = snapshot.entry(worker.member).ok_or(AdminError::NotFound)?;
+            entry.pools.iter().map(|pool| StdArc::clone(&pool.key)).collect()
+        };
+        if !keys.iter().any(|key| principal.may_see(&key.namespace)) {
+            return Err(AdminError::NotFound);
+        }
+        if !keys.iter().all(|key| principal.may(Role::Operator, &key.namespace)) {
+            return Err(AdminError::PermissionDenied);
+        }
+        let mut run = RunList::new();
+        self.close_gate(&worker, now, &mut run);
+        self.run(&mut run);
+        Ok(())
+    }
+
+    /// Closes a worker's gate; what had been placed and not sent waits again.
+    pub(crate) fn close_gate(&self, worker: &Worker, now: Instant, run: &mut RunList) {
+        for delivery in self.registry.close_gate(worker) {
+            self.hand_back(&delivery.task, delivery.epoch, now, run);
+            self.release(worker, 1, run);
+        }
+    }
+
+    /// Closes the way to every worker, and refuses submits and registrations from here on.
+    ///
+    /// Tasks that run may finish; tasks that wait are left as they are.
+    pub fn drain(&self, now: Instant) {
+        // Release [E7]: pairs with the Acquire in `Engine::is_draining`.
+        self.draining.store(1, Ordering::Release);
+        let mut run = RunList::new();
+        for (worker, delivery) in self.registry.drain(&mut run) {
+            self.hand_back(&delivery.task, delivery.epoch, now, &mut run);
+            self.release(&worker, 1, &mut run);
+        }
+        self.run(&mut run);
+        self.registry.driver.wake.notify();
+    }
+
+    /// Says whether the engine is leaving.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        // Acquire [E7]: pairs with the Release in `Engine::drain`.
+        self.draining.load(Ordering::Acquire) != 0
+    }
+
+    /// How many units of credit are held: tasks offered or running, and leases that were fenced and
+    /// whose worker has not reported yet. A report, not exact while things move.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        let snapshot = self.registry.load();
+        let mut units = 0;
+        snapshot.workers.for_each(|entry| {
+            let word = self.registry.slab.word(entry.worker.member.slot);
+            units += word.map_or(0, |word| u64::from(word.peek().in_flight()));
+        });
+        units
+    }
+
+    /// Opens whenever the engine is draining and nothing is in flight.
+    ///
+    /// Subscribe, look at [`Engine::in_flight`], then wait.
+    pub fn idle(&self) -> &Gate {
+        &self.idle
+    }
+
+    /// Gives units of a worker back.
+    pub(crate) fn release(&self, worker: &Worker, units: u32, run: &mut RunList) {
+        if let Some(word) = self.registry.slab.word(worker.member.slot) {
+            release(word, worker, units, run);
+        }
+    }
+}
+
+impl<F: CellFamily> std::fmt::Debug for Engine<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("registry", &self.registry)
+            .field("draining", &self.is_draining())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,40 @@
+//! The engine's limits, named in one place. The wire's own are in the net crate.
+
+use std::time::Duration;
+
+/// Namespaces in one registration.
+pub const NAMESPACES_MAX: usize = 64;
+/// Pool entries, so task queues, in one registration.
+pub const QUEUES_MAX: usize = 64;
+/// Activity types in one registration.
+pub const TYPES_MAX: usize = 1_024;
+/// Pools in one registration: namespaces times types, duplicates collapsed.
+pub const KEYS_MAX: usize = 4_096;
+/// Labels of one worker.
+pub const LABELS_MAX: usize = 32;
+/// Pools in one namespace.
+pub const POOLS_PER_NAMESPACE_MAX: u64 = 10_000;
+/// Waiting tasks in one namespace.
+pub const BACKLOG_PER_NAMESPACE_MAX: u64 = 1_000_000;
+/// Payload bytes of waiting tasks in one server.
+pub const BACKLOG_BYTES_MAX: u64 = 1 << 30;
+/// Settled tasks kept until somebody asks for the outcome.
+pub const UNDELIVERED_MAX: usize = 100_000;
+/// Settled tasks kept after the outcome was delivered, for late reports and questions.
+pub const DELIVERED_MAX: usize = 4_096;
+/// How long a settled task is kept at most.
+pub const RETENTION: Duration = Duration::from_secs(60);
+/// Offers in a row that were never accepted, after which a task is given up.
+pub const LOST_OFFERS_MAX: u32 = 20;
+/// Placements of one turn of a pump; the rest is left to the driver.
+pub const PLACEMENTS_PER_TURN: usize = 64;
+/// Payload bytes of settled tasks that are kept in one server.
+pub const RETAINED_BYTES_MAX: u64 = 256 << 20;
+/// How often the driver looks for what has outlived its time.
+pub const SWEEP: Duration = Duration::from_secs(1);
+/// How often the driver looks whether a draining engine is idle.
+pub const DRAIN_LOOK: Duration = Duration::from_millis(20);
+/// How soon a deadline looks again at a task whose offer was under way.
+pub const OFFERED_LOOK: Duration = Duration::from_millis(50);
+/// How often a session looks for leases that are over, at most.
+pub const EXPIRY_LOOK: Duration = Duration::from_millis(100);

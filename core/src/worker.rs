@@ -1,0 +1,170 @@
+//! A connected worker as the engine holds it, and the way in which its units come back.
+
+use std::fmt;
+
+use crate::admission::{Principal, Register};
+use crate::credit::{GiveBack, Word};
+use crate::id::{InstanceId, SessionId, WorkerId};
+use crate::inbox::{Inbox, Pushed};
+use crate::line::Line;
+use crate::mutant::mutant;
+use crate::name::Node;
+use crate::outcome::Notify;
+use crate::pool::Pool;
+use crate::sync::{AtomicU32, Ordering, StdArc};
+use crate::task::Task;
+use crate::time::Instant;
+
+/// A worker in a slice: its id, by which slices are ordered, and its place in the slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Member {
+    pub(crate) worker: WorkerId,
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// A task on its way to a worker, with the unit of credit that it travels on.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) task: StdArc<Task>,
+    pub(crate) epoch: u64,
+    /// The serial of the pool that placed it.
+    pub(crate) pool: u64,
+}
+
+/// What a worker's session is asked to do, beside tasks.
+pub(crate) const ASKED_DRAIN: u32 = 1;
+pub(crate) const ASKED_LEAVE: u32 = 2;
+
+/// A connected worker.
+pub(crate) struct Worker {
+    pub(crate) member: Member,
+    pub(crate) session: SessionId,
+    pub(crate) principal: Principal,
+    pub(crate) instance: InstanceId,
+    pub(crate) node: Option<Node>,
+    pub(crate) identity: String,
+    pub(crate) build: String,
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) connected: Instant,
+    /// Pools that wait for one of its credits.
+    pub(crate) waiters: Line<StdArc<Pool>>,
+    /// Tasks that were placed on it and not sent yet. Its gate closes with drain and loss.
+    pub(crate) inbox: Inbox<Delivery>,
+    /// Whom to wake about the inbox and `asked`.
+    pub(crate) link: StdArc<dyn Notify>,
+    /// Epochs of leases that somebody else ended: the session tells the worker.
+    pub(crate) ended: Inbox<u64>,
+    asked: AtomicU32,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        member: Member,
+        session: SessionId,
+        principal: Principal,
+        register: Register,
+        link: StdArc<dyn Notify>,
+        connected: Instant,
+    ) -> Self {
+        Self {
+            member,
+            session,
+            principal,
+            instance: register.instance,
+            node: register.node,
+            identity: register.identity,
+            build: register.build,
+            labels: register.labels,
+            connected,
+            waiters: Line::new(),
+            inbox: Inbox::new(),
+            ended: Inbox::new(),
+            link,
+            asked: AtomicU32::new(0),
+        }
+    }
+
+    /// Asks the session to do something and wakes it.
+    pub(crate) fn ask(&self, what: u32) {
+        // Release [E7]: pairs with the Acquire in `Worker::asked`; the gate closed before.
+        self.asked.fetch_or(what, Ordering::Release);
+        self.link.notify();
+    }
+
+    /// What the session was asked to do so far.
+    pub(crate) fn asked(&self) -> u32 {
+        // Acquire [E7]: pairs with the Release in `Worker::ask`.
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Tells the session that the lease of that epoch was ended by somebody else.
+    pub(crate) fn tell_ended(&self, epoch: u64) {
+        if self.ended.push(epoch) == Ok(Pushed::First) {
+            self.link.notify();
+        }
+    }
+
+    /// Puts a delivery into the inbox and wakes the session if it may sleep.
+    ///
+    /// # Errors
+    ///
+    /// Hands the delivery back if the gate is closed.
+    pub(crate) fn deliver(&self, delivery: Delivery) -> Result<(), Delivery> {
+        match self.inbox.push(delivery) {
+            Ok(Pushed::First) => {
+                self.link.notify();
+                Ok(())
+            }
+            Ok(Pushed::Behind) => Ok(()),
+            Err(delivery) => Err(delivery),
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("member", &self.member)
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Pools whose pump this thread must run, because it found them idle.
+pub(crate) type RunList = Vec<StdArc<Pool>>;
+
+/// Gives `units` back: the one way in which a unit of credit returns.
+///
+/// While a pool waits for this worker a unit does not become visible: it is handed as a token to
+/// the first pool of the waiting line, whether or not that pool looks empty. The caller holds each
+/// unit until the step that ends it.
+pub(crate) fn release(word: &Word, worker: &Worker, mut units: u32, run: &mut RunList) {
+    if mutant("L7a") {
+        word.give_back();
+    }
+    while units > 0 {
+        if word.give_back() == GiveBack::Done {
+            units -= 1;
+            continue;
+        }
+        if let Some(pool) = worker.waiters.pop() {
+            if mutant("L10b-g") && pool.looks_empty() {
+                continue;
+            }
+            units -= 1;
+            if !mutant("L10b-e") {
+                pool.hand(worker.member, run);
+            }
+            continue;
+        }
+        if !word.clear_wanted() || mutant("L10b-a") {
+            continue;
+        }
+        // A pool that queued up before the flag was cleared is seen here, one that does so later
+        // sets the flag itself.
+        if !worker.waiters.is_empty() && word.rearm() {
+            units += 1;
+        }
+    }
+}
