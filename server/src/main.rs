@@ -1,3 +1,8 @@
 //! The `slip` command.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod exec;
+mod report;
 
 fn main() {}
