@@ -187,7 +187,9 @@ impl Word {
     pub(crate) fn give_back(&self) -> GiveBack {
         let mut state = self.peek();
         loop {
-            if !state.is_closed() && !state.is_draining() && state.is_wanted() {
+            // Above the limit the unit goes back for good; I1 holds with one less as well.
+            let hands_on = state.is_wanted() && state.in_flight() <= state.limit();
+            if hands_on && !state.is_closed() && !state.is_draining() {
                 return GiveBack::Wanted;
             }
             debug_assert!(state.in_flight() > 0, "a unit was given back twice: {state:?}");

@@ -111,3 +111,92 @@ impl Cursor {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    // bug: B11
+    #[test]
+    fn cursor_wrap_pools_1_to_17() {
+        for n in 1..=17u64 {
+            let cursor = Cursor::starting_at(u64::MAX - 3 * n);
+            let mut last = None;
+            let mut jumps = 0;
+            let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+            for _ in 0..8 * n {
+                let at = cursor.draw_strict() % n;
+                *counts.entry(at).or_default() += 1;
+                let follows = last.is_none_or(|last: u64| (last + 1) % n == at);
+                jumps += u64::from(!follows);
+                last = Some(at);
+            }
+            // The wrap counts as one change: at most one step out of turn, nobody left out.
+            assert!(jumps <= 1, "{n}: {jumps} jumps");
+            let (least, most) = (counts.values().min(), counts.values().max());
+            assert_eq!(counts.len() as u64, n);
+            assert!(most.copied().unwrap_or(0) - least.copied().unwrap_or(0) <= 2, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn cursor_near_max_in_blocks() {
+        let cursor = Cursor::starting_at(u64::MAX - 40);
+        let lane = Lane::current();
+        for _ in 0..200 {
+            cursor.draw(lane);
+            cursor.observe(lane, false);
+        }
+    }
+
+    #[test]
+    fn a_block_follows_the_load_and_keeps_its_remainder() {
+        let cursor = Cursor::new();
+        let lane = Lane::current();
+        let draw = |was_idle| {
+            let ticket = cursor.draw(lane);
+            cursor.observe(lane, was_idle);
+            ticket
+        };
+        assert_eq!((0..3).map(|_| draw(true)).collect::<Vec<_>>(), [0, 1, 2]);
+        // Load: after the first busy one come blocks of 2, 4, 8 and so on.
+        assert_eq!((0..7).map(|_| draw(false)).collect::<Vec<_>>(), [3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(draw(false), 10);
+        // 11 is drawn from a block of 8 and finds its worker idle: the other seven are parked.
+        assert_eq!(draw(true), 11);
+        assert_eq!((0..2).map(|_| draw(true)).collect::<Vec<_>>(), [19, 20]);
+        // Load again: a single one, then the remainder, then a new block.
+        assert_eq!(draw(false), 21);
+        assert_eq!((0..7).map(|_| draw(false)).collect::<Vec<_>>(), [12, 13, 14, 15, 16, 17, 18]);
+        assert_eq!(draw(false), 22);
+    }
+
+    #[test]
+    fn threads_with_blocks_draw_every_ticket_once() {
+        let cursor = Cursor::new();
+        let drawn: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let lane = Lane::current();
+                        let draw = |_| {
+                            let ticket = cursor.draw(lane);
+                            cursor.observe(lane, false);
+                            ticket
+                        };
+                        (0..10_000).map(draw).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let mut sorted = drawn;
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), 40_000);
+        // What is missing below the highest is what four unfinished blocks still hold.
+        assert!(sorted.last().copied().unwrap_or(0) < 40_000 + 4 * BLOCK_MAX);
+    }
+}

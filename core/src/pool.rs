@@ -59,6 +59,8 @@ pub(crate) struct Pool {
     pub(crate) namespace: StdArc<NamespaceState>,
     pub(crate) cursor: Cursor,
     strict: AtomicU32,
+    /// Whether the sweep will look at it. Changed under the publisher's lock alone.
+    swept: AtomicU32,
     /// Placeable tasks that wait, or [`RETIRED`].
     count: AtomicU64,
     inbox: Inbox<StdArc<Task>>,
@@ -88,6 +90,7 @@ impl Pool {
             namespace,
             cursor: Cursor::new(),
             strict: AtomicU32::new(u32::from(policy == Policy::Strict)),
+            swept: AtomicU32::new(0),
             count: AtomicU64::new(0),
             inbox: Inbox::new(),
             tokens: Inbox::new(),
@@ -104,6 +107,12 @@ impl Pool {
     pub(crate) fn set_policy(&self, policy: Policy) {
         // Relaxed: as above.
         self.strict.store(u32::from(policy == Policy::Strict), Ordering::Relaxed);
+    }
+
+    /// Says whether the sweep was to look at the pool, and whether it is from here on.
+    pub(crate) fn set_swept(&self, swept: bool) -> bool {
+        // Relaxed: under the publisher's lock.
+        self.swept.swap(u32::from(swept), Ordering::Relaxed) != 0
     }
 
     /// How many tasks wait, for reports.
@@ -145,6 +154,11 @@ impl Pool {
         // The gate of a pool's inbox is never closed.
         let pushed = self.inbox.push(task);
         debug_assert!(pushed.is_ok());
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        // Relaxed: set under the publisher's lock, which the caller holds.
+        self.count.load(Ordering::Relaxed) & RETIRED != 0
     }
 
     /// Retires the pool unless a task waits.

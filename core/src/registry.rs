@@ -443,7 +443,7 @@ impl<F: CellFamily> Registry<F> {
             self.policy,
         ));
         self.pools.insert(key.clone(), StdArc::clone(&pool));
-        self.idle_pools.push(StdArc::clone(&pool)).ok();
+        self.sweep_later(&pool);
         Some(pool)
     }
 
@@ -464,21 +464,26 @@ impl<F: CellFamily> Registry<F> {
         }
         let mut writer = self.writer.lock();
         for pool in candidates {
-            let has_view = writer.snapshot.view(&pool).is_some();
-            if !has_view && !self.try_retire(&mut writer, &pool) {
-                // A task waits: look again at the next sweep.
-                self.idle_pools.push(pool).ok();
-            }
+            pool.set_swept(false);
+            self.try_retire(&mut writer, &pool);
         }
     }
 
-    fn try_retire(&self, writer: &mut Writer, pool: &StdArc<Pool>) -> bool {
-        if writer.snapshot.view(pool).is_some() {
-            return false;
+    /// Has the next sweep look at a pool.
+    fn sweep_later(&self, pool: &StdArc<Pool>) {
+        if !pool.set_swept(true) {
+            self.idle_pools.push(StdArc::clone(pool)).ok();
+        }
+    }
+
+    /// Drops a pool that no worker serves and no task waits in.
+    fn try_retire(&self, writer: &mut Writer, pool: &StdArc<Pool>) {
+        if pool.is_retired() || writer.snapshot.view(pool).is_some() {
+            return;
         }
         if !pool.retire() {
-            self.idle_pools.push(StdArc::clone(pool)).ok();
-            return false;
+            self.sweep_later(pool);
+            return;
         }
         self.pools.remove(&pool.key);
         writer.free_indexes.push(pool.index);
@@ -487,7 +492,6 @@ impl<F: CellFamily> Registry<F> {
         if namespace.pools.fetch_sub(1, Ordering::Relaxed) == 1 {
             writer.namespaces.remove(&namespace.name);
         }
-        true
     }
 
     /// Puts a pool's changed view into the snapshot to come.

@@ -555,11 +555,13 @@ impl<F: CellFamily> WorkerSession<F> {
         self.engine.post(due, Timer::Grace { task, epoch });
     }
 
-    /// The credit and what is in flight, for reports and tests.
+    /// The worker's credit and how much of it is in use; nothing once another has its slot.
     #[must_use]
     pub fn load(&self) -> (u32, u32) {
-        let word = self.engine.registry.slab.word(self.worker.member.slot).map(Word::peek);
-        word.map_or((0, 0), |state| (state.limit(), state.in_flight()))
+        let member = self.worker.member;
+        let state = self.engine.registry.slab.word(member.slot).map(Word::peek);
+        let state = state.filter(|state| state.generation() == member.generation);
+        state.map_or((0, 0), |state| (state.limit(), state.in_flight()))
     }
 }
 
