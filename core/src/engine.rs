@@ -264,7 +264,7 @@ impl<F: CellFamily> Engine<F> {
     ///
     /// Tasks that run may finish; tasks that wait are left as they are.
     pub fn drain(&self, now: Instant) {
-        // Release [E7]: pairs with the Acquire in `Engine::is_draining`.
+        // Release [E11]: pairs with the Acquire in `Engine::is_draining`.
         self.draining.store(1, Ordering::Release);
         let mut run = RunList::new();
         for (worker, delivery) in self.registry.drain(&mut run) {
@@ -278,7 +278,7 @@ impl<F: CellFamily> Engine<F> {
     /// Says whether the engine is leaving.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        // Acquire [E7]: pairs with the Release in `Engine::drain`.
+        // Acquire [E11]: pairs with the Release in `Engine::drain`.
         self.draining.load(Ordering::Acquire) != 0
     }
 
