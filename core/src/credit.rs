@@ -56,18 +56,22 @@ impl State {
         (self.0 >> GENERATION_SHIFT) as u32
     }
 
+    #[inline]
     pub(crate) const fn is_wanted(self) -> bool {
         self.0 & WANTED != 0
     }
 
+    #[inline]
     pub(crate) const fn is_draining(self) -> bool {
         self.0 & DRAINING != 0
     }
 
+    #[inline]
     pub(crate) const fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
     }
 
+    #[inline]
     const fn has_room(self) -> bool {
         self.in_flight() < self.limit()
     }
@@ -120,6 +124,7 @@ impl Word {
     }
 
     /// Reads the word for a report; nothing may be decided by it.
+    #[inline]
     pub(crate) fn peek(&self) -> State {
         // Relaxed: a report; whoever decides uses a compare-exchange.
         State(self.0.load(Ordering::Relaxed))
@@ -184,6 +189,7 @@ impl Word {
     }
 
     /// Gives one unit back unless a pool waits for it.
+    #[inline]
     pub(crate) fn give_back(&self) -> GiveBack {
         let mut state = self.peek();
         loop {

@@ -27,7 +27,7 @@ pub(crate) struct Cursor {
 
 /// What one lane holds. Only the lane's own thread touches it.
 #[derive(Debug)]
-struct Block {
+pub(crate) struct Block {
     next: AtomicU64,
     left: AtomicU64,
     /// How many tickets the next block takes; 0 means that the slice was last found idle.
@@ -50,12 +50,17 @@ impl Cursor {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Draws a ticket: from this lane's block under load, else a single one.
+    /// What the calling thread holds, once the slice has seen load.
     #[inline]
-    pub(crate) fn draw(&self, lane: Lane) -> u64 {
-        let Some(block) = self.blocks.get().and_then(|blocks| blocks.get(lane.index())) else {
-            return self.draw_strict();
-        };
+    pub(crate) fn block(&self) -> Option<&Block> {
+        let blocks = self.blocks.get()?;
+        blocks.get(Lane::current().index()).map(|block| &**block)
+    }
+
+    /// Draws a ticket: from the thread's block under load, else a single one.
+    #[inline]
+    pub(crate) fn draw(&self, block: Option<&Block>) -> u64 {
+        let Some(block) = block else { return self.draw_strict() };
         // Relaxed: the block is this thread's own, here and below.
         let size = block.size.load(Ordering::Relaxed);
         if size == 0 {
@@ -77,14 +82,13 @@ impl Cursor {
 
     /// Tells the cursor what the ticket's selection found.
     #[inline]
-    pub(crate) fn observe(&self, lane: Lane, was_idle: bool) {
-        let Some(blocks) = self.blocks.get() else {
-            if !was_idle {
+    pub(crate) fn observe(&self, block: Option<&Block>, was_idle: bool) {
+        let Some(block) = block else {
+            if !was_idle && self.blocks.get().is_none() {
                 self.make_blocks();
             }
             return;
         };
-        let Some(block) = blocks.get(lane.index()) else { return };
         // Relaxed: the block is this thread's own.
         let size = block.size.load(Ordering::Relaxed);
         if was_idle {
@@ -118,6 +122,13 @@ mod tests {
 
     use super::*;
 
+    fn draw(cursor: &Cursor, was_idle: bool) -> u64 {
+        let block = cursor.block();
+        let ticket = cursor.draw(block);
+        cursor.observe(block, was_idle);
+        ticket
+    }
+
     // bug: B11
     #[test]
     fn cursor_wrap_pools_1_to_17() {
@@ -144,22 +155,15 @@ mod tests {
     #[test]
     fn cursor_near_max_in_blocks() {
         let cursor = Cursor::starting_at(u64::MAX - 40);
-        let lane = Lane::current();
         for _ in 0..200 {
-            cursor.draw(lane);
-            cursor.observe(lane, false);
+            draw(&cursor, false);
         }
     }
 
     #[test]
     fn a_block_follows_the_load_and_keeps_its_remainder() {
         let cursor = Cursor::new();
-        let lane = Lane::current();
-        let draw = |was_idle| {
-            let ticket = cursor.draw(lane);
-            cursor.observe(lane, was_idle);
-            ticket
-        };
+        let draw = |was_idle| draw(&cursor, was_idle);
         assert_eq!((0..3).map(|_| draw(true)).collect::<Vec<_>>(), [0, 1, 2]);
         // Load: after the first busy one come blocks of 2, 4, 8 and so on.
         assert_eq!((0..7).map(|_| draw(false)).collect::<Vec<_>>(), [3, 4, 5, 6, 7, 8, 9]);
@@ -179,15 +183,7 @@ mod tests {
         let drawn: Vec<u64> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
                 .map(|_| {
-                    scope.spawn(|| {
-                        let lane = Lane::current();
-                        let draw = |_| {
-                            let ticket = cursor.draw(lane);
-                            cursor.observe(lane, false);
-                            ticket
-                        };
-                        (0..10_000).map(draw).collect::<Vec<_>>()
-                    })
+                    scope.spawn(|| (0..10_000).map(|_| draw(&cursor, false)).collect::<Vec<_>>())
                 })
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()

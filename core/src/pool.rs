@@ -99,6 +99,7 @@ impl Pool {
         }
     }
 
+    #[inline]
     pub(crate) fn is_strict(&self) -> bool {
         // Relaxed: a setting; either value selects a right worker.
         self.strict.load(Ordering::Relaxed) != 0
@@ -133,6 +134,7 @@ impl Pool {
     }
 
     /// Announces a task that will be queued. False if the pool is retired: resolve it again.
+    #[inline]
     pub(crate) fn announce(&self) -> bool {
         // AcqRel [E9]: pairs with `Pool::retire`; either it sees the task or this sees RETIRED.
         if self.count.fetch_add(1, Ordering::AcqRel) & RETIRED == 0 {
@@ -144,12 +146,14 @@ impl Pool {
     }
 
     /// Takes the announcement of one task back after it was placed or has ended.
+    #[inline]
     pub(crate) fn placed(&self) {
         // Release [E8]: pairs with the Acquire in `Pool::has_no_backlog`.
         self.count.fetch_sub(1, Ordering::Release);
     }
 
     /// Queues an announced task; the caller notifies.
+    #[inline]
     pub(crate) fn queue(&self, task: StdArc<Task>) {
         // The gate of a pool's inbox is never closed.
         let pushed = self.inbox.push(task);
@@ -168,6 +172,7 @@ impl Pool {
     }
 
     /// Says that there is something to do; puts the pool on the run list if nobody is at it.
+    #[inline]
     pub(crate) fn notify(self: &StdArc<Self>, run: &mut RunList) {
         if mutant("L4b-b") && self.pump.load(Ordering::Acquire) == RUNNING {
             return;

@@ -10,7 +10,6 @@ use std::fmt;
 use crate::cell::CellFamily;
 use crate::credit::{GiveBack, Reserve, Word};
 use crate::id::{Generation, WorkerId};
-use crate::lane::Lane;
 use crate::name::{Node, PoolKey};
 use crate::pool::Pool;
 use crate::registry::Registry;
@@ -114,18 +113,8 @@ impl<F: CellFamily> Registry<F> {
     /// Selects a worker of the pool, on `node` if one is given.
     #[inline]
     pub(crate) fn select(&self, pool: &Pool, node: Option<&Node>) -> Selection<'_, F> {
-        self.select_on(pool, node, Lane::current())
-    }
-
-    #[inline]
-    pub(crate) fn select_on(
-        &self,
-        pool: &Pool,
-        node: Option<&Node>,
-        lane: Lane,
-    ) -> Selection<'_, F> {
         let snapshot = self.load();
-        match self.choose(&snapshot, pool, node, lane) {
+        match self.choose(&snapshot, pool, node) {
             Chosen::Reserved(member, decision) => {
                 Selection::Reserved(Reservation { registry: self, member, decision })
             }
@@ -137,13 +126,7 @@ impl<F: CellFamily> Registry<F> {
 
     /// Chooses within a snapshot that the caller holds.
     #[inline]
-    pub(crate) fn choose(
-        &self,
-        snapshot: &Snapshot,
-        pool: &Pool,
-        node: Option<&Node>,
-        lane: Lane,
-    ) -> Chosen {
+    pub(crate) fn choose(&self, snapshot: &Snapshot, pool: &Pool, node: Option<&Node>) -> Chosen {
         let Some(view) = snapshot.view(pool) else { return Chosen::NoWorker };
         let (members, cursor) = match node {
             None => (&view.members, &pool.cursor),
@@ -153,12 +136,12 @@ impl<F: CellFamily> Registry<F> {
             },
         };
         let strict = pool.is_strict();
-        let ticket = if strict { cursor.draw_strict() } else { cursor.draw(lane) };
-        let found = self.first_with_room(members, ticket);
-        match found {
+        let block = if strict { None } else { cursor.block() };
+        let ticket = cursor.draw(block);
+        match self.first_with_room(members, ticket) {
             Found::Taken { member, refused, was_idle } => {
                 if !strict {
-                    cursor.observe(lane, was_idle);
+                    cursor.observe(block, was_idle);
                 }
                 let decision = Decision {
                     generation: snapshot.generation,

@@ -6,7 +6,6 @@ use crate::admission::{Principal, Role};
 use crate::cell::CellFamily;
 use crate::engine::{AdminError, Engine};
 use crate::id::TaskId;
-use crate::lane::Lane;
 use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_PER_NAMESPACE_MAX};
 use crate::outcome::{Delivered, Watcher};
 use crate::pool::Pool;
@@ -169,7 +168,7 @@ impl<F: CellFamily> Engine<F> {
         }
         let snapshot = self.registry.load();
         let node = task.options().require.as_ref();
-        let member = match self.registry.choose(&snapshot, pool, node, Lane::current()) {
+        let member = match self.registry.choose(&snapshot, pool, node) {
             Chosen::Reserved(member, _) => member,
             Chosen::NoWorker => return Err(SubmitError::NoWorker),
             Chosen::NoCapacity => return Err(SubmitError::NoCapacity),

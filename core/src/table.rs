@@ -127,14 +127,21 @@ impl<T: Clone> Table<T> {
     }
 }
 
-const CHUNK_BITS: usize = 9;
-const CHUNK: usize = 1 << CHUNK_BITS;
+/// The most members of a chunk.
+const CHUNK: usize = 512;
 
-/// A persistent, ordered list in chunks of 512.
+/// A persistent, ordered list in chunks of at most 512.
 #[derive(Clone, Debug)]
 pub(crate) struct Roster<T> {
     len: usize,
-    chunks: StdArc<[StdArc<[T]>]>,
+    chunks: StdArc<[Chunk<T>]>,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk<T> {
+    /// How many members lie before it.
+    start: usize,
+    members: StdArc<[T]>,
 }
 
 impl<T> Default for Roster<T> {
@@ -152,48 +159,193 @@ impl<T: Copy + Ord> Roster<T> {
     /// Returns the member at `index`, which must be below [`Roster::len`].
     #[inline]
     pub(crate) fn at(&self, index: usize) -> T {
-        self.chunks[index >> CHUNK_BITS][index & (CHUNK - 1)]
+        if let [only] = &*self.chunks {
+            return only.members[index];
+        }
+        let after = self.chunks.partition_point(|chunk| chunk.start <= index);
+        let chunk = &self.chunks[after - 1];
+        chunk.members[index - chunk.start]
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.chunks.iter().flat_map(|chunk| chunk.iter().copied())
+        self.chunks.iter().flat_map(|chunk| chunk.members.iter().copied())
     }
 
-    /// Returns the list with `added` inserted and `removed` left out, in order.
+    /// Returns the list with `added` put in and `removed` left out, in order. Both are sorted.
     ///
-    /// Chunks before the first change are shared. `added` and `removed` are sorted.
-    pub(crate) fn changed(&self, added: &[T], removed: &[T]) -> Self {
-        let first = added.iter().chain(removed).min().copied();
-        let Some(first) = first else { return self.clone() };
-        let kept = self.chunks.partition_point(|chunk| {
-            chunk.len() == CHUNK && chunk.last().is_some_and(|last| *last < first)
-        });
-        let mut chunks: Vec<StdArc<[T]>> = self.chunks[..kept].to_vec();
-        let mut tail = Vec::with_capacity(CHUNK);
-        let mut added = added.iter().copied().peekable();
-        let mut removed = removed.iter().copied().peekable();
-        let mut push = |value: T| {
-            tail.push(value);
-            if tail.len() == CHUNK {
-                chunks.push(tail.as_slice().into());
-                tail.clear();
+    /// Chunks without a change are shared: the cost is that of the chunks that change, and of the
+    /// list of chunks.
+    pub(crate) fn changed(&self, mut added: &[T], mut removed: &[T]) -> Self {
+        let mut build = Build { len: 0, chunks: Vec::with_capacity(self.chunks.len() + 1) };
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            let next = self.chunks.get(at + 1).and_then(|next| next.members.first());
+            let here = |change: &mut &[T]| {
+                let count = next.map_or(change.len(), |next| change.partition_point(|c| c < next));
+                let (here, rest) = change.split_at(count);
+                *change = rest;
+                here.to_vec()
+            };
+            let (added, removed) = (here(&mut added), here(&mut removed));
+            if added.is_empty() && removed.is_empty() {
+                build.share(&chunk.members);
+            } else {
+                build.push(merged(&chunk.members, &added, &removed));
             }
+        }
+        if self.chunks.is_empty() {
+            build.push(merged(&[], added, removed));
+        }
+        Self { len: build.len, chunks: build.chunks.into() }
+    }
+}
+
+/// `old` and `added` in order, each once, without `removed`.
+fn merged<T: Copy + Ord>(old: &[T], added: &[T], removed: &[T]) -> Vec<T> {
+    let mut members = Vec::with_capacity(old.len() + added.len());
+    let (mut old, mut added) = (old.iter().copied().peekable(), added.iter().copied().peekable());
+    loop {
+        let next = match (old.peek(), added.peek()) {
+            (Some(a), Some(b)) if a == b => {
+                added.next();
+                continue;
+            }
+            (Some(a), Some(b)) if a < b => old.next(),
+            (Some(_), None) => old.next(),
+            (_, Some(_)) => added.next(),
+            (None, None) => return members,
         };
-        for old in self.chunks[kept..].iter().flat_map(|chunk| chunk.iter().copied()) {
-            while let Some(new) = added.next_if(|new| *new < old) {
-                push(new);
+        members.extend(next.filter(|next| removed.binary_search(next).is_err()));
+    }
+}
+
+struct Build<T> {
+    len: usize,
+    chunks: Vec<Chunk<T>>,
+}
+
+impl<T: Copy> Build<T> {
+    fn share(&mut self, members: &StdArc<[T]>) {
+        self.chunks.push(Chunk { start: self.len, members: StdArc::clone(members) });
+        self.len += members.len();
+    }
+
+    /// Adds a run that changed: cut if it is too long, put to its neighbour if it is short.
+    fn push(&mut self, mut members: Vec<T>) {
+        if let Some(last) = self.chunks.last()
+            && members.len() < CHUNK / 4
+            && last.members.len() + members.len() <= CHUNK
+        {
+            let mut joined = last.members.to_vec();
+            joined.append(&mut members);
+            self.len = last.start;
+            self.chunks.pop();
+            members = joined;
+        }
+        for piece in members.chunks(CHUNK) {
+            self.share(&piece.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    fn dice(seed: u64) -> impl FnMut(usize) -> usize {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        move |below| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below as u64) as usize
+        }
+    }
+
+    #[test]
+    fn a_roster_is_a_sorted_set() {
+        for seed in 1..=20 {
+            let mut dice = dice(seed);
+            let mut model = BTreeSet::new();
+            let mut roster: Roster<usize> = Roster::default();
+            for round in 0..300 {
+                let reach = [10, 1_000, 5_000][dice(3)];
+                let shrinks = round > 150 && dice(2) == 0;
+                let added: BTreeSet<usize> =
+                    (0..dice(if shrinks { 2 } else { 40 })).map(|_| dice(reach)).collect();
+                let removed: BTreeSet<usize> =
+                    (0..dice(if shrinks { 400 } else { 20 })).map(|_| dice(reach)).collect();
+                // What is in both is left out.
+                model.extend(&added);
+                model.retain(|member| !removed.contains(member));
+                let sorted = |set: BTreeSet<usize>| set.into_iter().collect::<Vec<_>>();
+                let before = roster.clone();
+                let old: Vec<usize> = before.iter().collect();
+                roster = roster.changed(&sorted(added), &sorted(removed));
+                assert!(roster.iter().eq(model.iter().copied()));
+                assert_eq!(roster.len(), model.len());
+                for (index, member) in model.iter().enumerate() {
+                    assert_eq!(roster.at(index), *member);
+                }
+                // The old one is as it was.
+                assert!(before.iter().eq(old.iter().copied()));
             }
-            added.next_if_eq(&old);
-            while removed.next_if(|gone| *gone < old).is_some() {}
-            if removed.next_if_eq(&old).is_none() {
-                push(old);
+            let all: Vec<usize> = model.into_iter().collect();
+            let empty = roster.changed(&[], &all);
+            assert_eq!((empty.len(), empty.iter().next()), (0, None));
+        }
+    }
+
+    #[test]
+    fn a_change_shares_all_other_chunks() {
+        let members: Vec<usize> = (0..100_000).collect();
+        let roster = Roster::default().changed(&members, &[]);
+        for removed in [0, 50_000, 99_999] {
+            let changed = roster.changed(&[], &[removed]);
+            let old: BTreeSet<_> = roster.chunks.iter().map(|c| c.members.as_ptr()).collect();
+            let new = changed.chunks.iter().filter(|c| !old.contains(&c.members.as_ptr()));
+            assert!(new.count() <= 2);
+        }
+    }
+
+    #[test]
+    fn emptied_from_the_front_it_has_no_small_chunks() {
+        let members: Vec<usize> = (0..20_000).collect();
+        let mut roster = Roster::default().changed(&members, &[]);
+        for member in 0..20_000 {
+            // Two of three leave, everywhere.
+            if member % 3 != 0 {
+                roster = roster.changed(&[], &[member]);
             }
         }
-        added.for_each(&mut push);
-        if !tail.is_empty() {
-            chunks.push(tail.as_slice().into());
+        assert!(roster.chunks.len() <= 2 * (roster.len() / (CHUNK / 4)));
+    }
+
+    #[test]
+    fn a_table_is_a_map() {
+        for seed in 1..=20 {
+            let mut dice = dice(seed);
+            let mut model: BTreeMap<u32, usize> = BTreeMap::new();
+            let mut table: Table<usize> = Table::default();
+            for _ in 0..2_000 {
+                let reach = [40, 2_000, 100_000][dice(3)];
+                let index = dice(reach) as u32;
+                let value = (dice(4) > 0).then(|| dice(1_000));
+                let before = table.clone();
+                let was = before.get(index).copied();
+                table.set(index, value);
+                match value {
+                    Some(value) => drop(model.insert(index, value)),
+                    None => drop(model.remove(&index)),
+                }
+                assert_eq!(table.get(index), model.get(&index));
+                assert_eq!(before.get(index).copied(), was);
+            }
+            let mut listed = Vec::new();
+            table.for_each(|value| listed.push(*value));
+            assert!(listed.iter().eq(model.values()));
+            assert!((0..3_000).all(|index| table.get(index) == model.get(&index)));
         }
-        let len = chunks.iter().map(|chunk| chunk.len()).sum();
-        Self { len, chunks: chunks.into() }
     }
 }

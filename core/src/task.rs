@@ -301,6 +301,7 @@ impl Task {
         self.outcome.get()
     }
 
+    #[inline]
     pub(crate) fn word(&self) -> LeaseWord {
         // Acquire [E6]: pairs with the AcqRel in `Task::step`; what the winner wrote before.
         LeaseWord(self.word.load(Ordering::Acquire))
@@ -312,6 +313,7 @@ impl Task {
     }
 
     /// Moves the word; the one step by which anything about a lease is decided.
+    #[inline]
     fn step(&self, from: LeaseWord, to: LeaseWord) -> bool {
         // AcqRel [E6]: pairs with itself and with `Task::word`; one winner an epoch, and what each
         // winner wrote is seen by the next.
@@ -319,6 +321,7 @@ impl Task {
     }
 
     /// Pending to offered, under a new epoch. False if the task ended meanwhile.
+    #[inline]
     pub(crate) fn offer(&self, epoch: u64, worker: u64) -> bool {
         let word = self.word();
         if word.state() != TaskState::Pending {
@@ -335,6 +338,7 @@ impl Task {
     }
 
     /// Offered to running.
+    #[inline]
     pub(crate) fn accept(&self, epoch: u64) -> bool {
         let won = self.step(
             LeaseWord::new(epoch as u32, TaskState::Offered),
@@ -355,6 +359,7 @@ impl Task {
     /// Leaves the lease `epoch` for `to`, from offered or running; says from which.
     ///
     /// A result counts as an acceptance, which `accepts` says.
+    #[inline]
     pub(crate) fn leave(&self, epoch: u64, to: TaskState, accepts: bool) -> Option<TaskState> {
         loop {
             let word = self.word();
@@ -375,6 +380,7 @@ impl Task {
     }
 
     /// Offered back to pending because the delivery did not get through. False if it lost the race.
+    #[inline]
     pub(crate) fn take_back(&self, epoch: u64) -> bool {
         self.step(
             LeaseWord::new(epoch as u32, TaskState::Offered),
