@@ -1,1 +1,4 @@
-//! The slipswitch wire: protocol state machines and the QUIC shell.
+//! The slipswitch wire: frames and session state machines without IO, and the QUIC shell that
+//! carries them.
+
+pub mod proto;
