@@ -6,6 +6,7 @@ use crate::id::TaskId;
 use crate::inbox::{Batch, Inbox, Pushed};
 use crate::sync::StdArc;
 use crate::task::{Task, TaskState};
+use crate::text::Text;
 
 /// Wakes the owner of an inbox, from any thread.
 ///
@@ -66,9 +67,9 @@ pub struct Outcome {
     /// The result, empty unless completed.
     pub payload: Bytes,
     /// What the result is, as a media type.
-    pub content_type: String,
+    pub content_type: Text,
     /// How the result is encoded.
-    pub encoding: String,
+    pub encoding: Text,
     /// The last attempt.
     pub attempt: u32,
     /// How many deliveries were accepted in all.

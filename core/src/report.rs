@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::id::{Lease, TaskId};
+use crate::text::Text;
 
 /// What became of a delivery, as its worker reports it.
 #[derive(Clone, Debug)]
@@ -25,9 +26,9 @@ pub enum End {
         /// Opaque bytes.
         payload: Bytes,
         /// What they are, as a media type.
-        content_type: String,
+        content_type: Text,
         /// How they are encoded.
-        encoding: String,
+        encoding: Text,
     },
     /// With a failure.
     Failed(Failure),

@@ -16,6 +16,7 @@ use crate::report::{End, Failure, FailureClass};
 use crate::retry::redelivery_delay;
 use crate::sync::StdArc;
 use crate::task::{Task, TaskState};
+use crate::text::Text;
 use crate::time::Instant;
 use crate::worker::RunList;
 
@@ -276,8 +277,8 @@ impl<F: CellFamily> Engine<F> {
             message: failure.message,
             details: failure.details,
             payload: Bytes::new(),
-            content_type: String::new(),
-            encoding: String::new(),
+            content_type: Text::EMPTY,
+            encoding: Text::EMPTY,
             attempt,
             deliveries: task.deliveries(),
         };
@@ -293,8 +294,8 @@ impl<F: CellFamily> Engine<F> {
             message: why.to_owned(),
             details: Bytes::new(),
             payload: Bytes::new(),
-            content_type: String::new(),
-            encoding: String::new(),
+            content_type: Text::EMPTY,
+            encoding: Text::EMPTY,
             attempt: task.attempt(),
             deliveries: task.deliveries(),
         };

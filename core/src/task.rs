@@ -23,6 +23,7 @@ use crate::name::{Node, PoolKey};
 use crate::outcome::{Outcome, Watcher};
 use crate::retry::RetryPolicy;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, OnceLock, Ordering, StdArc};
+use crate::text::Text;
 use crate::time::Instant;
 
 /// Where a task is in its life.
@@ -91,9 +92,9 @@ impl fmt::Display for TaskState {
 #[non_exhaustive]
 pub struct TaskOptions {
     /// What the payload is, as a media type; empty if not said.
-    pub content_type: String,
+    pub content_type: Text,
     /// How the payload is encoded; empty if not said.
-    pub encoding: String,
+    pub encoding: Text,
     /// Names and values that travel with the task.
     pub headers: Vec<(String, String)>,
     /// The only node on which the task may run.
@@ -119,8 +120,8 @@ pub struct TaskOptions {
 impl Default for TaskOptions {
     fn default() -> Self {
         Self {
-            content_type: String::new(),
-            encoding: String::new(),
+            content_type: Text::EMPTY,
+            encoding: Text::EMPTY,
             headers: Vec::new(),
             require: None,
             priority: 5,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use slipswitch_core::{
     Config, Delivered, End, Engine, Failure, FailureClass, InstanceId, Instant, Mailbox, NewTask,
     Node, Notify, Offer, PoolEntry, PoolKey, Principal, Reason, Register, Report, Route, SessionId,
-    Submitted, TaskId, TaskOptions, TaskState, TaskStatus, Verdict, Watcher, WorkerSession,
+    Submitted, TaskId, TaskOptions, TaskState, TaskStatus, Text, Verdict, Watcher, WorkerSession,
 };
 
 /// Counts how often somebody was woken.
@@ -204,8 +204,8 @@ pub(crate) fn completed(offer: &Offer, payload: &'static [u8]) -> Report {
         lease: offer.lease,
         end: End::Completed {
             payload: Bytes::from_static(payload),
-            content_type: "application/octet-stream".to_owned(),
-            encoding: String::new(),
+            content_type: "application/octet-stream".into(),
+            encoding: Text::EMPTY,
         },
     }
 }

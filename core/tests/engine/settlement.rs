@@ -40,8 +40,8 @@ fn forged_results_refused() {
     forger.accept(own.lease, bed.now);
     let end = || End::Completed {
         payload: Bytes::from_static(b"forged"),
-        content_type: String::new(),
-        encoding: String::new(),
+        content_type: slipswitch_core::Text::EMPTY,
+        encoding: slipswitch_core::Text::EMPTY,
     };
     let mut refused = |task: TaskId, id: u64, epoch: u64| {
         let verdict =
@@ -125,8 +125,8 @@ fn binary_output_survives() {
         lease: offer.lease,
         end: End::Completed {
             payload: payload.clone(),
-            content_type: "image/png".to_owned(),
-            encoding: "br".to_owned(),
+            content_type: "image/png".into(),
+            encoding: "br".into(),
         },
     };
     worker.result(report, bed.now);

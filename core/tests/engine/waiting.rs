@@ -190,7 +190,7 @@ fn start_now_or_not_at_all() {
 fn a_refused_task_can_be_handed_in_again() {
     let mut bed = Bed::new();
     let mut options = start_within(Duration::ZERO);
-    options.content_type = "text/plain".to_owned();
+    options.content_type = "text/plain".into();
     let refused = bed.try_submit(POOL, options, None).expect_err("nobody there");
     let mut worker = bed.worker(&[POOL], 1);
     let mut route = bed.route(POOL);
