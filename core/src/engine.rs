@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::admission::{self, NamespaceMode, Principal, Register, RegisterError, Role};
 use crate::cell::{CellFamily, EpochCells};
 use crate::gate::Gate;
-use crate::id::{SessionId, TaskId, WorkerId};
+use crate::id::{Generation, SessionId, TaskId, WorkerId};
 use crate::inbox::{Inbox, Pushed};
 use crate::index::Index;
 use crate::limits::{DRAIN_LOOK, SWEEP};
@@ -293,6 +293,13 @@ impl<F: CellFamily> Engine<F> {
             units += word.map_or(0, |word| u64::from(word.peek().in_flight()));
         });
         units
+    }
+
+    /// The present snapshot's generation, and how many workers it has.
+    #[must_use]
+    pub fn generation(&self) -> (Generation, usize) {
+        let snapshot = self.registry.load();
+        (snapshot.generation, snapshot.worker_count)
     }
 
     /// Opens whenever the engine is draining and nothing is in flight.

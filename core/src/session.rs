@@ -355,6 +355,13 @@ impl<F: CellFamily> WorkerSession<F> {
         self.flush();
     }
 
+    /// The worker says that it will finish and leave: nothing more is placed on it.
+    pub fn drain(&mut self, now: Instant) {
+        self.last_now = now;
+        self.engine.close_gate(&self.worker, now, &mut self.run);
+        self.flush();
+    }
+
     fn leave_pool_of(&mut self, task: &Task) {
         let served = self.pools.iter().zip(&self.served).filter(|(_, served)| **served);
         let keys: Vec<PoolKey> =

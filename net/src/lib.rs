@@ -2,3 +2,4 @@
 //! carries them.
 
 pub mod proto;
+pub mod server;
