@@ -1,0 +1,638 @@
+//! One session of a client: worker, producer, or both.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use slipswitch_core::Instant;
+
+use super::unsettled::Unsettled;
+use crate::proto::messages as m;
+use crate::proto::{
+    Assembly, Channel, Driver, Feature, Frame, Lost, PROTO_VERSION, Pieces, ProtocolError,
+    WireCode, limits,
+};
+
+/// What a client says first.
+#[derive(Clone, Debug, Default)]
+pub struct ClientHello {
+    /// The library it is built with.
+    pub sdk_name: String,
+    /// That library's version.
+    pub sdk_version: String,
+    /// Its wall clock in milliseconds since 1970, for people.
+    pub wall_clock: u64,
+}
+
+/// What the server said first.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Welcome {
+    /// Random for each server.
+    pub server_id: Bytes,
+    /// Random for each session.
+    pub session_id: Bytes,
+    /// How long a lease lives without a beat.
+    pub lease_ttl: Duration,
+    /// How long an offer may stay unanswered.
+    pub accept_timeout: Duration,
+    /// The server's limits.
+    pub limits: m::Limits,
+}
+
+/// Why a session is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// This side said goodbye and was heard, or the time to hear it was over.
+    Done,
+    /// The server said goodbye.
+    Goodbye {
+        /// Its reason; none if it is one of a later version.
+        reason: Option<m::GoodbyeReason>,
+        /// Its words.
+        message: String,
+    },
+    /// The server did not say hello in time.
+    NoWelcome,
+    /// The server was silent for too long.
+    Silent,
+    /// The server broke the protocol.
+    Violation(ProtocolError),
+    /// The transport is gone.
+    Lost(Lost),
+}
+
+/// What happened on a session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The server said hello.
+    Welcome(Welcome),
+    /// The answer to a registration or update.
+    Registered(m::RegisterAck),
+    /// A task. Accept it before the handler sees it, or reject it.
+    Offer(Box<m::Offer>, Bytes),
+    /// A report was judged.
+    Verdict {
+        /// The delivery.
+        lease: m::Lease,
+        /// As [`VerdictKind`](m::VerdictKind) numbers them.
+        verdict: u32,
+    },
+    /// Stop working on a delivery, then report or reject it.
+    Cancel {
+        /// The delivery.
+        lease: m::Lease,
+        /// As [`CancelKind`](m::CancelKind) numbers them.
+        reason: u32,
+    },
+    /// The server asks to finish and leave.
+    Drain(m::Drain),
+    /// What became of a submission.
+    SubmitAck(m::SubmitAck),
+    /// What became of a batch.
+    SubmitBatchAck(m::SubmitBatchAck),
+    /// How a task ended.
+    Outcome(Box<m::Outcome>, Bytes),
+    /// The answer to a question.
+    Reply(m::Reply),
+    /// The answer to a command of an operator.
+    AdminAck(m::AdminAck),
+    /// Something was refused that has no answer of its own; `req` is 0 if it was no request.
+    Refused {
+        /// The request.
+        req: u64,
+        /// Why.
+        err: m::Err,
+    },
+    /// The session is over. Nothing follows.
+    Ended(Ended),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Hello was queued; the answer has until then.
+    Greeting(Instant),
+    Open,
+    /// Goodbye was said; the answer has until then.
+    Leaving(Instant),
+    Closed,
+}
+
+/// A client's side of one session. Sans-IO: see [`Driver`].
+///
+/// Commands queue frames; whoever gives one from outside the driver wakes the shell afterwards.
+#[derive(Debug)]
+pub struct ClientSession {
+    stage: Stage,
+    control: VecDeque<Frame>,
+    lane: VecDeque<Frame>,
+    accepts: Vec<m::Lease>,
+    pieces: VecDeque<Pieces>,
+    next_ref: u64,
+    assembly: Assembly<Frame>,
+    events: VecDeque<Event>,
+    unsettled: Unsettled,
+    /// Reports of an earlier session that have no verdict on this one yet.
+    resending: BTreeSet<(u64, u64)>,
+    /// The credit to be granted once those are judged.
+    credit: Option<u32>,
+    credit_seq: u64,
+    registered: bool,
+    /// Deliveries that this side is at work on.
+    running: usize,
+    beat: Duration,
+    beat_due: Option<Instant>,
+    beat_seq: u64,
+    heard: Instant,
+    pinged: bool,
+    nonce: u64,
+    /// Lanes to send on, and the next one.
+    lanes: u8,
+    next_lane: u8,
+}
+
+impl ClientSession {
+    /// Creates a session and queues its hello. `unsettled` comes from the session before.
+    #[must_use]
+    pub fn new(hello: ClientHello, unsettled: Unsettled, lanes: u8, now: Instant) -> Self {
+        let frame = m::Hello {
+            proto_min: PROTO_VERSION,
+            proto_max: PROTO_VERSION,
+            features: Feature::ALL,
+            sdk_name: hello.sdk_name,
+            sdk_version: hello.sdk_version,
+            roles: Vec::new(),
+            token: None,
+            resume_token: None,
+            max_frame: 0,
+            clock: hello.wall_clock,
+        };
+        Self {
+            stage: Stage::Greeting(now + limits::HELLO_DEADLINE),
+            control: VecDeque::from([Frame::Hello(Box::new(frame))]),
+            lane: VecDeque::new(),
+            accepts: Vec::new(),
+            pieces: VecDeque::new(),
+            next_ref: 0,
+            assembly: Assembly::new(limits::PAYLOAD_CAP),
+            events: VecDeque::new(),
+            unsettled,
+            resending: BTreeSet::new(),
+            credit: None,
+            credit_seq: 0,
+            registered: false,
+            running: 0,
+            beat: Duration::from_secs(7),
+            beat_due: None,
+            beat_seq: 0,
+            heard: now,
+            pinged: false,
+            nonce: 0,
+            lanes: lanes.max(1),
+            next_lane: 0,
+        }
+    }
+
+    /// What happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Takes the outcomes without verdict, for the next session.
+    #[must_use]
+    pub fn take_unsettled(&mut self) -> Unsettled {
+        std::mem::take(&mut self.unsettled)
+    }
+
+    /// Outcomes without verdict.
+    #[must_use]
+    pub const fn unsettled(&self) -> &Unsettled {
+        &self.unsettled
+    }
+
+    /// Says whether the server said hello and nobody said goodbye.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    /// How many frames wait to be sent.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.control.len().saturating_add(self.lane.len())
+    }
+
+    /// Registers a worker.
+    pub fn register(&mut self, register: m::Register) {
+        self.control.push_back(Frame::Register(Box::new(register)));
+    }
+
+    /// Changes what the worker serves.
+    pub fn update(&mut self, update: m::Register) {
+        self.control.push_back(Frame::Update(Box::new(update)));
+    }
+
+    /// Grants credit: how many deliveries the worker has at most. Sent once the worker is registered
+    /// and the outcomes of earlier sessions are judged.
+    pub fn grant(&mut self, limit: u32) {
+        self.credit = Some(limit);
+        self.send_credit();
+    }
+
+    fn send_credit(&mut self) {
+        if !self.registered || !self.resending.is_empty() || self.stage != Stage::Open {
+            return;
+        }
+        if let Some(limit) = self.credit.take() {
+            self.credit_seq = self.credit_seq.saturating_add(1);
+            let scope = Some(m::CreditScope { all: true, pool_ref: None, type_ref: None });
+            let credit = m::Credit { scope, limit, seq: self.credit_seq };
+            self.control.push_back(Frame::Credit(credit));
+        }
+    }
+
+    /// Accepts a delivery. Goes out before any result that is reported later.
+    pub fn accept(&mut self, lease: m::Lease, now: Instant) {
+        self.accepts.push(lease);
+        self.running = self.running.saturating_add(1);
+        if self.beat_due.is_none() {
+            self.beat_due = Some(now + self.beat);
+        }
+    }
+
+    /// Hands a delivery back that was not accepted, or that is cancelled and not known.
+    pub fn reject(&mut self, lease: m::Lease, reason: m::RejectReason) {
+        self.lane.push_back(Frame::Reject(m::Reject { lease, code: reason as u32 }));
+    }
+
+    /// Reports the end of a delivery, and keeps the report until its verdict.
+    pub fn report(&mut self, result: m::TaskResult, payload: Bytes) {
+        self.unsettled.keep(&result, &payload);
+        self.running = self.running.saturating_sub(1);
+        if self.running == 0 {
+            self.beat_due = None;
+        }
+        if self.stage == Stage::Open {
+            self.send_report(result, payload);
+        }
+    }
+
+    fn send_report(&mut self, mut result: m::TaskResult, payload: Bytes) {
+        self.flush_accepts();
+        let payload = self.on_stream(payload, &mut result.stream_ref);
+        self.lane.push_back(Frame::Result(result, payload));
+    }
+
+    fn flush_accepts(&mut self) {
+        if !self.accepts.is_empty() {
+            let leases = std::mem::take(&mut self.accepts);
+            self.lane.push_back(Frame::Accept(m::Accept { leases }));
+        }
+    }
+
+    /// Hands a task in.
+    pub fn submit(&mut self, mut submit: Box<m::Submit>, payload: Bytes) {
+        let payload = self.on_stream(payload, &mut submit.stream_ref);
+        self.lane.push_back(Frame::Submit(submit, payload));
+    }
+
+    /// Hands tasks in. Their payloads lie one behind the other.
+    pub fn submit_batch(&mut self, batch: m::SubmitBatch, payloads: Bytes) {
+        self.lane.push_back(Frame::SubmitBatch(batch, payloads));
+    }
+
+    /// Waits for the outcome of a task.
+    pub fn wait(&mut self, wait: m::Await) {
+        self.lane.push_back(Frame::Await(wait));
+    }
+
+    /// Asks a question.
+    pub fn query(&mut self, query: m::Query) {
+        self.lane.push_back(Frame::Query(query));
+    }
+
+    /// Does what an operator does.
+    pub fn admin(&mut self, admin: m::Admin) {
+        self.lane.push_back(Frame::Admin(admin));
+    }
+
+    /// Tells the server that this worker finishes what it has and takes nothing more.
+    pub fn drain(&mut self) {
+        if self.registered {
+            self.control.push_back(Frame::Drain(m::Drain::default()));
+        }
+    }
+
+    /// Ends the session in order.
+    pub fn say_goodbye(&mut self, reason: m::GoodbyeReason, now: Instant) {
+        match self.stage {
+            Stage::Open => {
+                let goodbye = m::Goodbye { reason: reason.number(), message: String::new() };
+                // Behind what was said before on the lanes, as far as this side can see to it.
+                self.control.push_back(Frame::Goodbye(goodbye));
+                self.stage = Stage::Leaving(now + limits::GOODBYE_DEADLINE);
+            }
+            Stage::Greeting(_) => self.end(Ended::Done),
+            Stage::Leaving(_) | Stage::Closed => {}
+        }
+    }
+
+    fn end(&mut self, ended: Ended) {
+        if self.stage != Stage::Closed {
+            self.stage = Stage::Closed;
+            self.beat_due = None;
+            self.lane.clear();
+            self.pieces.clear();
+            self.events.push_back(Event::Ended(ended));
+        }
+    }
+
+    fn on_stream(&mut self, payload: Bytes, stream_ref: &mut Option<u64>) -> Bytes {
+        if payload.len() <= limits::INLINE_PAYLOAD_MAX {
+            *stream_ref = None;
+            return payload;
+        }
+        self.next_ref = self.next_ref.wrapping_add(1);
+        *stream_ref = Some(self.next_ref);
+        self.pieces.push_back(Pieces::new(self.next_ref, payload));
+        Bytes::new()
+    }
+
+    fn take(&mut self, frame: Frame, now: Instant) -> Result<(), ProtocolError> {
+        match (self.stage, &frame) {
+            (Stage::Closed, _) => return Ok(()),
+            (
+                Stage::Greeting(_),
+                Frame::HelloAck(_) | Frame::Error(_) | Frame::Goodbye(_) | Frame::Ping(_),
+            )
+            | (Stage::Open | Stage::Leaving(_), _) => {}
+            (Stage::Greeting(_), other) => {
+                return Err(ProtocolError::violation(format!("{} before HelloAck", other.name())));
+            }
+        }
+        match frame {
+            Frame::HelloAck(ack) => self.welcome(*ack, now)?,
+            Frame::Ping(ping) => self.control.push_back(Frame::Pong(ping)),
+            Frame::Pong(_) | Frame::Demand(_) | Frame::DrainAck(_) => {}
+            Frame::Goodbye(goodbye) => {
+                self.control.push_back(Frame::GoodbyeAck(m::Goodbye::default()));
+                let reason = m::GoodbyeReason::from_number(goodbye.reason);
+                self.end(Ended::Goodbye { reason, message: goodbye.message });
+            }
+            Frame::GoodbyeAck(_) => self.end(Ended::Done),
+            Frame::Error(error) => {
+                let err = error.err.unwrap_or_default();
+                self.events.push_back(Event::Refused { req: error.req, err });
+            }
+            Frame::RegisterAck(ack) => self.registered(ack),
+            Frame::Offer(offer, payload) => match offer.stream_ref {
+                Some(at) => self.await_payload(at, Frame::Offer(offer, payload))?,
+                None => self.offered(offer, payload),
+            },
+            Frame::Outcome(outcome, payload) => match outcome.stream_ref {
+                Some(at) => self.await_payload(at, Frame::Outcome(outcome, payload))?,
+                None => self.events.push_back(Event::Outcome(Box::new(outcome), payload)),
+            },
+            Frame::Payload { stream_ref, offset, last, bytes } => {
+                if let Some((frame, whole)) =
+                    self.assembly.piece(stream_ref, offset, last, &bytes)?
+                {
+                    self.take_loaded(frame, whole);
+                }
+            }
+            Frame::ResultAck(ack) => {
+                for verdict in ack.verdicts {
+                    self.judged(verdict);
+                }
+            }
+            Frame::Cancel(cancel) => {
+                let (lease, reason) = (cancel.lease, cancel.reason);
+                self.events.push_back(Event::Cancel { lease, reason });
+            }
+            Frame::HeartbeatAck(ack) => {
+                for cancel in ack.cancel {
+                    let (lease, reason) = (cancel.lease, cancel.reason);
+                    self.events.push_back(Event::Cancel { lease, reason });
+                }
+                for lease in ack.lost {
+                    let reason = m::CancelKind::Stale as u32;
+                    self.events.push_back(Event::Cancel { lease, reason });
+                }
+            }
+            Frame::Drain(drain) => {
+                let running = u32::try_from(self.running).unwrap_or(u32::MAX);
+                self.control.push_back(Frame::DrainAck(m::DrainAck { running }));
+                self.events.push_back(Event::Drain(drain));
+            }
+            Frame::SubmitAck(ack) => self.events.push_back(Event::SubmitAck(ack)),
+            Frame::SubmitBatchAck(ack) => self.events.push_back(Event::SubmitBatchAck(ack)),
+            Frame::Reply(reply) => self.events.push_back(Event::Reply(reply)),
+            Frame::AdminAck(ack) => self.events.push_back(Event::AdminAck(ack)),
+            other => {
+                let what = format!("{} is not for a client", other.name());
+                return Err(ProtocolError::violation(what));
+            }
+        }
+        Ok(())
+    }
+
+    fn welcome(&mut self, ack: m::HelloAck, now: Instant) -> Result<(), ProtocolError> {
+        if !matches!(self.stage, Stage::Greeting(_)) {
+            return Err(ProtocolError::violation("a second HelloAck"));
+        }
+        if ack.proto != PROTO_VERSION {
+            let what = format!("the server chose version {}", ack.proto);
+            return Err(ProtocolError::new(WireCode::VersionUnsupported, what));
+        }
+        self.stage = Stage::Open;
+        self.heard = now;
+        self.beat = Duration::from_millis(ack.beat.max(10));
+        self.events.push_back(Event::Welcome(Welcome {
+            server_id: ack.server_id,
+            session_id: ack.session_id,
+            lease_ttl: Duration::from_millis(ack.lease_ttl),
+            accept_timeout: Duration::from_millis(ack.accept_timeout),
+            limits: ack.limits.unwrap_or_default(),
+        }));
+        Ok(())
+    }
+
+    /// The worker is registered: first the outcomes that nobody judged, then the credit.
+    fn registered(&mut self, ack: m::RegisterAck) {
+        if ack.err.is_none() && !self.registered {
+            self.registered = true;
+            let reports = self.unsettled.all();
+            let keys = reports.iter().map(|(result, _)| (result.lease.epoch, result.lease.id));
+            self.resending = keys.collect();
+            for (result, payload) in reports {
+                self.send_report(result, payload);
+            }
+            self.send_credit();
+        }
+        self.events.push_back(Event::Registered(ack));
+    }
+
+    fn judged(&mut self, verdict: m::Verdict) {
+        let m::Verdict { lease, verdict } = verdict;
+        if self.unsettled.settled(lease) {
+            self.resending.remove(&(lease.epoch, lease.id));
+            self.events.push_back(Event::Verdict { lease, verdict });
+            self.send_credit();
+        }
+    }
+
+    fn await_payload(&mut self, at: u64, frame: Frame) -> Result<(), ProtocolError> {
+        if let Some((frame, payload)) = self.assembly.expect(at, frame)? {
+            self.take_loaded(frame, payload);
+        }
+        Ok(())
+    }
+
+    fn take_loaded(&mut self, frame: Frame, payload: Bytes) {
+        match frame {
+            Frame::Offer(offer, _) => self.offered(offer, payload),
+            Frame::Outcome(outcome, _) => {
+                self.events.push_back(Event::Outcome(Box::new(outcome), payload));
+            }
+            _ => {}
+        }
+    }
+
+    fn offered(&mut self, offer: m::Offer, payload: Bytes) {
+        if offer.attempt == 0 || offer.task_id.len() != 16 || offer.lease.epoch == 0 {
+            self.reject(offer.lease, m::RejectReason::Malformed);
+            return;
+        }
+        self.events.push_back(Event::Offer(Box::new(offer), payload));
+    }
+
+    fn lane(&mut self) -> Channel {
+        if self.lanes == 1 {
+            return Channel::Lane(0);
+        }
+        let lane = self.next_lane;
+        self.next_lane = lane.saturating_add(1).checked_rem(self.lanes).unwrap_or(0);
+        Channel::Lane(lane)
+    }
+}
+
+impl Driver for ClientSession {
+    fn handle_frame(
+        &mut self,
+        _channel: Channel,
+        frame: Frame,
+        now: Instant,
+    ) -> Result<(), ProtocolError> {
+        self.heard = now;
+        self.pinged = false;
+        self.take(frame, now).inspect_err(|error| {
+            let err = m::Err {
+                code: error.code().number(),
+                message: error.message().to_owned(),
+                ..m::Err::default()
+            };
+            self.control.push_back(Frame::Error(m::Error { req: 0, err: Some(err) }));
+            let reason = m::GoodbyeReason::ProtocolViolation.number();
+            let message = error.message().to_owned();
+            self.control.push_back(Frame::Goodbye(m::Goodbye { reason, message }));
+            self.end(Ended::Violation(error.clone()));
+        })
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<(Channel, Frame)> {
+        if matches!(self.stage, Stage::Greeting(_)) {
+            // Only the hello goes out before the welcome.
+            return match self.control.front()? {
+                Frame::Hello(_) | Frame::Pong(_) => {
+                    self.control.pop_front().map(|frame| (Channel::Control, frame))
+                }
+                _ => None,
+            };
+        }
+        if let Some(frame) = self.lane_before_goodbye() {
+            return Some((Channel::Lane(0), frame));
+        }
+        if let Some(frame) = self.control.pop_front() {
+            return Some((Channel::Control, frame));
+        }
+        self.flush_accepts();
+        if let Some(frame) = self.lane.pop_front() {
+            // One lease stays on one lane: the worker's frames on the first, where offers come.
+            let channel = match &frame {
+                Frame::Submit(..) | Frame::SubmitBatch(..) => self.lane(),
+                _ => Channel::Lane(0),
+            };
+            return Some((channel, frame));
+        }
+        loop {
+            let pieces = self.pieces.front_mut()?;
+            if let Some(frame) = pieces.next() {
+                return Some((Channel::Lane(0), frame));
+            }
+            self.pieces.pop_front();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Greeting(due) | Stage::Leaving(due) => Some(due),
+            Stage::Open => {
+                let silence = if self.pinged { limits::DEAD_AFTER } else { limits::PING_AFTER };
+                let alive = self.heard + silence;
+                Some(self.beat_due.map_or(alive, |beat| beat.min(alive)))
+            }
+            Stage::Closed => None,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match self.stage {
+            Stage::Greeting(due) if now >= due => self.end(Ended::NoWelcome),
+            Stage::Leaving(due) if now >= due => self.end(Ended::Done),
+            Stage::Open => {
+                let silence = now.saturating_since(self.heard);
+                if silence >= limits::DEAD_AFTER {
+                    self.end(Ended::Silent);
+                    return;
+                }
+                if silence >= limits::PING_AFTER && !self.pinged {
+                    self.pinged = true;
+                    self.nonce = self.nonce.wrapping_add(1);
+                    let ping = m::Ping { nonce: self.nonce, deadline: 0 };
+                    self.control.push_back(Frame::Ping(ping));
+                }
+                if self.beat_due.is_some_and(|due| now >= due) {
+                    self.beat_due = Some(now + self.beat);
+                    self.beat_seq = self.beat_seq.wrapping_add(1);
+                    let beat =
+                        m::Heartbeat { seq: self.beat_seq, all: true, ..m::Heartbeat::default() };
+                    self.control.push_back(Frame::Heartbeat(beat));
+                }
+            }
+            Stage::Greeting(_) | Stage::Leaving(_) | Stage::Closed => {}
+        }
+    }
+
+    fn handle_lost(&mut self, reason: Lost, _now: Instant) {
+        self.end(Ended::Lost(reason));
+    }
+
+    fn is_closed(&self) -> bool {
+        self.stage == Stage::Closed
+    }
+}
+
+impl ClientSession {
+    /// What was said on the lanes before the goodbye goes out before it.
+    fn lane_before_goodbye(&mut self) -> Option<Frame> {
+        let leaving = matches!(self.stage, Stage::Leaving(_))
+            && matches!(self.control.front(), Some(Frame::Goodbye(_)));
+        if !leaving {
+            return None;
+        }
+        self.flush_accepts();
+        self.lane.pop_front()
+    }
+}
