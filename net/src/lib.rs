@@ -2,5 +2,8 @@
 //! carries them.
 
 pub mod client;
+pub mod clock;
 pub mod proto;
+#[cfg(feature = "quic")]
+pub mod quic;
 pub mod server;

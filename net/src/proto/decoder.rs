@@ -3,8 +3,8 @@
 use bytes::{Bytes, BytesMut};
 
 use super::frame::{Frame, ProtocolError, payload_max};
-use super::varint::{self, Read};
 use super::limits;
+use super::varint::{self, Read};
 
 /// Puts the frames of one stream together again.
 ///
@@ -117,8 +117,9 @@ fn prefix(bytes: &[u8]) -> Result<Option<Prefix>, ProtocolError> {
     let rest = rest.get(after_header..).unwrap_or_default();
     let Some((payload, after_payload)) = length(rest)? else { return Ok(None) };
     if payload > payload_max {
-        let what =
-            format!("frame type {number:#04x}: a payload of {payload} bytes, at most {payload_max}");
+        let what = format!(
+            "frame type {number:#04x}: a payload of {payload} bytes, at most {payload_max}"
+        );
         return Err(ProtocolError::violation(what));
     }
     let start = after_header.saturating_add(after_payload).saturating_add(1);

@@ -52,7 +52,6 @@ macro_rules! frames {
         /// One frame.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
-        #[expect(clippy::large_enum_variant, reason = "the large ones are the ones in the rush")]
         pub enum Frame {
             $($(#[$bdoc])* $bname($bmessage),)*
             $($(#[$ldoc])* $lname($lmessage, Bytes),)*

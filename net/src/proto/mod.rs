@@ -10,14 +10,6 @@
     clippy::string_slice,
     clippy::arithmetic_side_effects
 )]
-#![cfg_attr(
-    test,
-    expect(
-        clippy::arithmetic_side_effects,
-        clippy::indexing_slicing,
-        reason = "a test that is wrong may panic"
-    )
-)]
 
 mod code;
 mod decoder;

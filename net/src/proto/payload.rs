@@ -68,7 +68,11 @@ impl<T> Assembly<T> {
     /// # Errors
     ///
     /// The reference is in use, or too many frames wait.
-    pub fn expect(&mut self, stream_ref: u64, frame: T) -> Result<Option<(T, Bytes)>, ProtocolError> {
+    pub fn expect(
+        &mut self,
+        stream_ref: u64,
+        frame: T,
+    ) -> Result<Option<(T, Bytes)>, ProtocolError> {
         if let Some(Part::Complete(_)) = self.parts.get(&stream_ref)
             && let Some(Part::Complete(bytes)) = self.parts.remove(&stream_ref)
         {
