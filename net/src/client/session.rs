@@ -141,7 +141,7 @@ pub struct ClientSession {
     credit_seq: u64,
     registered: bool,
     /// Deliveries that this side is at work on.
-    running: usize,
+    running: BTreeSet<(u64, u64)>,
     beat: Duration,
     beat_due: Option<Instant>,
     beat_seq: u64,
@@ -183,7 +183,7 @@ impl ClientSession {
             credit: None,
             credit_seq: 0,
             registered: false,
-            running: 0,
+            running: BTreeSet::new(),
             beat: Duration::from_secs(7),
             beat_due: None,
             beat_seq: 0,
@@ -216,6 +216,12 @@ impl ClientSession {
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.stage == Stage::Open
+    }
+
+    /// How many deliveries of this session are accepted and not reported.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.running.len()
     }
 
     /// How many frames wait to be sent.
@@ -256,7 +262,7 @@ impl ClientSession {
     /// Accepts a delivery. Goes out before any result that is reported later.
     pub fn accept(&mut self, lease: m::Lease, now: Instant) {
         self.accepts.push(lease);
-        self.running = self.running.saturating_add(1);
+        self.running.insert((lease.epoch, lease.id));
         if self.beat_due.is_none() {
             self.beat_due = Some(now + self.beat);
         }
@@ -270,8 +276,8 @@ impl ClientSession {
     /// Reports the end of a delivery, and keeps the report until its verdict.
     pub fn report(&mut self, result: m::TaskResult, payload: Bytes) {
         self.unsettled.keep(&result, &payload);
-        self.running = self.running.saturating_sub(1);
-        if self.running == 0 {
+        self.running.remove(&(result.lease.epoch, result.lease.id));
+        if self.running.is_empty() {
             self.beat_due = None;
         }
         if self.stage == Stage::Open {
@@ -422,7 +428,7 @@ impl ClientSession {
                 }
             }
             Frame::Drain(drain) => {
-                let running = u32::try_from(self.running).unwrap_or(u32::MAX);
+                let running = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
                 self.control.push_back(Frame::DrainAck(m::DrainAck { running }));
                 self.events.push_back(Event::Drain(drain));
             }

@@ -16,7 +16,7 @@ pub struct Unsettled {
 
 impl Unsettled {
     /// Keeps a report until its verdict.
-    pub(super) fn keep(&mut self, result: &m::TaskResult, payload: &Bytes) {
+    pub fn keep(&mut self, result: &m::TaskResult, payload: &Bytes) {
         let key = (result.lease.epoch, result.lease.id);
         self.reports.insert(key, (result.clone(), payload.clone()));
     }

@@ -1,0 +1,115 @@
+//! What a producer may say about a task beside its activity and input.
+
+use std::time::Duration;
+
+use slipswitch_core::{Namespace, Node, RetryPolicy, TaskQueue};
+
+/// Options of a submission. Each may be left out.
+///
+/// # Examples
+///
+/// ```
+/// use slipswitch::SubmitOptions;
+///
+/// let options = SubmitOptions::default().task_queue("gpu").require("box-7").priority(9);
+/// assert_ne!(options, SubmitOptions::default());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SubmitOptions {
+    pub(crate) namespace: Option<String>,
+    pub(crate) task_queue: String,
+    pub(crate) require: String,
+    pub(crate) content_type: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) priority: Option<u8>,
+    pub(crate) schedule_to_start: Option<Duration>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) retry: Option<RetryPolicy>,
+    pub(crate) detached: bool,
+}
+
+impl SubmitOptions {
+    /// Sets the namespace; the client's own by default.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Sets the task queue; `default` by default.
+    #[must_use]
+    pub fn task_queue(mut self, task_queue: impl Into<String>) -> Self {
+        self.task_queue = task_queue.into();
+        self
+    }
+
+    /// Pins the task to a node: it waits for a worker there, and never runs elsewhere.
+    #[must_use]
+    pub fn require(mut self, node: impl Into<String>) -> Self {
+        self.require = node.into();
+        self
+    }
+
+    /// Says what the payload is; the payload's own content type by default.
+    #[must_use]
+    pub fn content_type(mut self, content_type: impl Into<String>) -> Self {
+        self.content_type = Some(content_type.into());
+        self
+    }
+
+    /// Adds a header that travels with the task.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the priority, 0 to 9, larger first. 5 by default.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Bounds how long an attempt may wait for a worker. Zero means now or not at all: the
+    /// submission is then refused with `NoWorker` or `NoCapacity`.
+    #[must_use]
+    pub fn schedule_to_start(mut self, limit: Duration) -> Self {
+        self.schedule_to_start = Some(limit);
+        self
+    }
+
+    /// Bounds the whole life of the task.
+    #[must_use]
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.deadline = Some(limit);
+        self
+    }
+
+    /// Says what happens after a retryable failure.
+    #[must_use]
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = Some(policy);
+        self
+    }
+
+    /// Says that most likely nobody waits for the outcome: the server does not send it unasked.
+    /// Waiting is still possible and costs one more round trip.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
+        self
+    }
+
+    /// Checks the names and returns them.
+    pub(crate) fn names(
+        &self,
+        default: &Namespace,
+    ) -> Result<(Namespace, TaskQueue, Option<Node>), slipswitch_core::InvalidName> {
+        let namespace = match &self.namespace {
+            Some(text) => Namespace::new(text)?,
+            None => default.clone(),
+        };
+        Ok((namespace, TaskQueue::or_default(&self.task_queue)?, Node::optional(&self.require)?))
+    }
+}
