@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use slipswitch_core::{Lease, WorkerId};
+use slipswitch_core::{Lease, TaskId, WorkerId};
 
 use crate::error::{ConnectError, Refusal};
 use crate::sync::Arc;
@@ -50,6 +50,8 @@ pub enum WorkerEvent {
     /// A result was too late: another delivery of the task, or its end, came first. What the
     /// handler did outside may have happened twice.
     ResultRefused {
+        /// The task.
+        task_id: TaskId,
         /// The delivery.
         lease: Lease,
         /// The server's word for it.

@@ -11,8 +11,8 @@ pub(crate) fn node() -> Option<Node> {
 pub(crate) fn identity() -> String {
     let program = std::env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.file_name());
-    let program = program.map_or("worker".into(), |name| name.to_string_lossy());
-    let host = node().map_or("unknown-host".to_owned(), |node| node.to_string());
+    let program = program.map_or_else(|| "worker".into(), |name| name.to_string_lossy());
+    let host = node().map_or_else(|| "unknown-host".to_owned(), |node| node.to_string());
     format!("{program}@{host}:{}", std::process::id())
 }
 

@@ -130,7 +130,7 @@ impl DevProfile {
     /// As [`DevProfile::write`].
     pub fn write_to(&self, path: &Path) -> Result<(), ProfileError> {
         let io = |action| move |source| ProfileError::Io { action, path: path.to_owned(), source };
-        let dir = path.parent().unwrap_or(Path::new("."));
+        let dir = path.parent().unwrap_or_else(|| Path::new("."));
         make_private_dir(dir).map_err(io("make the directory of"))?;
         check_ours(dir)?;
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::other);

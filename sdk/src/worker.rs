@@ -90,13 +90,11 @@ pub(crate) struct Config {
 
 impl Worker {
     /// Starts to build a worker for the development server of the same user.
-    #[must_use]
     pub fn builder() -> WorkerBuilder {
         Self::connect(ConnectOptions::dev())
     }
 
     /// Starts to build a worker for a server.
-    #[must_use]
     pub fn connect(options: ConnectOptions) -> WorkerBuilder {
         WorkerBuilder::new(options)
     }

@@ -75,6 +75,8 @@ pub enum Event {
     Offer(Box<m::Offer>, Bytes),
     /// A report was judged.
     Verdict {
+        /// The task.
+        task_id: Bytes,
         /// The delivery.
         lease: m::Lease,
         /// As [`VerdictKind`](m::VerdictKind) numbers them.
@@ -482,9 +484,9 @@ impl ClientSession {
 
     fn judged(&mut self, verdict: m::Verdict) {
         let m::Verdict { lease, verdict } = verdict;
-        if self.unsettled.settled(lease) {
+        if let Some(task_id) = self.unsettled.settled(lease) {
             self.resending.remove(&(lease.epoch, lease.id));
-            self.events.push_back(Event::Verdict { lease, verdict });
+            self.events.push_back(Event::Verdict { task_id, lease, verdict });
             self.send_credit();
         }
     }

@@ -21,9 +21,10 @@ impl Unsettled {
         self.reports.insert(key, (result.clone(), payload.clone()));
     }
 
-    /// A verdict came. False if none was waited for.
-    pub(super) fn settled(&mut self, lease: m::Lease) -> bool {
-        self.reports.remove(&(lease.epoch, lease.id)).is_some()
+    /// A verdict came: the task's id, if one was waited for.
+    pub(super) fn settled(&mut self, lease: m::Lease) -> Option<Bytes> {
+        let (result, _) = self.reports.remove(&(lease.epoch, lease.id))?;
+        Some(result.task_id)
     }
 
     /// All reports, oldest first.

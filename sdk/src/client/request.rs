@@ -106,10 +106,10 @@ pub(super) enum Answer {
 pub(super) type AnswerSender = oneshot::Sender<Result<Answer, QueryError>>;
 
 pub(super) enum Command {
-    Submit(Submission),
+    Submit(Box<Submission>),
     Batch(Batch),
     Watch(TaskId, OutcomeSender),
-    Ask(Question, AnswerSender),
+    Ask(Box<Question>, AnswerSender),
     /// Ends the client; told when it has ended.
     Close(oneshot::Sender<()>),
 }
@@ -136,7 +136,7 @@ impl Requests {
 
     pub(super) async fn ask(&self, question: Question) -> Result<Answer, QueryError> {
         let (answer, answered) = oneshot::channel();
-        self.send(Command::Ask(question, answer)).map_err(|_| QueryError::Closed)?;
+        self.send(Command::Ask(Box::new(question), answer)).map_err(|_| QueryError::Closed)?;
         answered.await.unwrap_or(Err(QueryError::Closed))
     }
 

@@ -154,7 +154,8 @@ impl ClientLife {
             self.next_req += 1;
             let req = self.next_req;
             let open = match command {
-                Command::Submit(Submission { spec, payload, ack, outcome }) => {
+                Command::Submit(submission) => {
+                    let Submission { spec, payload, ack, outcome } = *submission;
                     let wait = outcome.is_some();
                     let submit = m::Submit { req, task: spec, stream_ref: None, wait };
                     session.submit(Box::new(submit), payload);
@@ -179,7 +180,7 @@ impl ClientLife {
                     Open::Outcome { id, sink: Sink::Handle(outcome) }
                 }
                 Command::Ask(question, answer) => {
-                    match question.clone() {
+                    match (*question).clone() {
                         Question::Query(query) => session.query(m::Query { req, ..query }),
                         Question::Admin(admin) => session.admin(m::Admin { req, ..admin }),
                     }
@@ -459,11 +460,11 @@ fn fail_unsent(
 ) {
     // Whoever waited may have given up, here and below.
     match command {
-        Command::Submit(Submission { ack, outcome, .. }) => {
-            if let Some(ack) = ack {
+        Command::Submit(submission) => {
+            if let Some(ack) = submission.ack {
                 drop(ack.send(Err(submit())));
             }
-            if let Some(sink) = outcome {
+            if let Some(sink) = submission.outcome {
                 sink.refused(submit());
             }
         }

@@ -165,7 +165,10 @@ pub(super) async fn one<T>(
     let (outcome, waiting) = waiter(options);
     let outcome = outcome.map(Sink::Handle);
     let submission = Submission { spec, payload, ack: Some(ack), outcome };
-    client.requests.send(Command::Submit(submission)).map_err(|_| SubmitErrorKind::Closed)?;
+    client
+        .requests
+        .send(Command::Submit(Box::new(submission)))
+        .map_err(|_| SubmitErrorKind::Closed)?;
     let accepted = acked.await.unwrap_or(Err(SubmitErrorKind::AnswerLost))?;
     let requests = Arc::clone(&client.requests);
     Ok(TaskHandle::new(accepted.id, accepted.durable, waiting, requests))
@@ -183,7 +186,10 @@ async fn call(
     let (outcome, waiting) = oneshot::channel();
     let outcome = Some(Sink::Call(outcome));
     let submission = Submission { spec, payload, ack: None, outcome };
-    client.requests.send(Command::Submit(submission)).map_err(|_| SubmitErrorKind::Closed)?;
+    client
+        .requests
+        .send(Command::Submit(Box::new(submission)))
+        .map_err(|_| SubmitErrorKind::Closed)?;
     waiting.await.unwrap_or(Err(SubmitErrorKind::AnswerLost.into()))
 }
 

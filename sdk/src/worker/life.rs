@@ -238,7 +238,9 @@ impl WorkerLife {
             }
             Event::Registered(ack) => self.on_registered(ack, now),
             Event::Offer(offer, payload) => self.on_offer(*offer, payload, now),
-            Event::Verdict { lease, verdict } => self.on_verdict(lease, verdict),
+            Event::Verdict { task_id, lease, verdict } => {
+                self.on_verdict(&task_id, lease, verdict);
+            }
             Event::Cancel { lease, reason } => self.on_cancel(lease, reason),
             Event::Drain(drain) => {
                 self.tell(WorkerEvent::Draining);
@@ -348,7 +350,7 @@ impl WorkerLife {
         self.fresh.push(News::Start { handler: *handler, input: payload, delivery });
     }
 
-    fn on_verdict(&mut self, lease: m::Lease, verdict: u32) {
+    fn on_verdict(&mut self, task_id: &Bytes, lease: m::Lease, verdict: u32) {
         const APPLIED: u32 = m::VerdictKind::Applied as u32;
         const DUPLICATE: u32 = m::VerdictKind::Duplicate as u32;
         const STALE: u32 = m::VerdictKind::Stale as u32;
@@ -359,8 +361,9 @@ impl WorkerLife {
             STALE => "stale",
             _ => "unknown_lease",
         };
+        let Some(task_id) = TaskId::from_slice(task_id) else { return };
         let lease = Lease { id: lease.id, epoch: lease.epoch };
-        self.tell(WorkerEvent::ResultRefused { lease, verdict: verdict.to_owned() });
+        self.tell(WorkerEvent::ResultRefused { task_id, lease, verdict: verdict.to_owned() });
     }
 
     fn on_cancel(&mut self, lease: m::Lease, reason: u32) {
