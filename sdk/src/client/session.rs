@@ -65,7 +65,7 @@ enum Open {
     /// As `Outcome`, for the tasks of a batch.
     Outcomes(BTreeMap<TaskId, OutcomeSender>),
     Ask {
-        question: Question,
+        question: Box<Question>,
         answer: AnswerSender,
     },
 }
