@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use slipswitch_core::{Lease, PoolKey, TaskId};
 use tokio::sync::Notify;
 
@@ -43,6 +44,9 @@ pub(crate) struct Facts {
     pub(crate) pool: PoolKey,
     pub(crate) attempt: u32,
     pub(crate) deliveries: u32,
+    pub(crate) owner_key: Bytes,
+    pub(crate) ordinal: u64,
+    pub(crate) generation: u64,
     pub(crate) content_type: String,
     pub(crate) headers: Vec<(String, String)>,
 }
@@ -133,6 +137,24 @@ impl<S> Context<S> {
     #[must_use]
     pub fn deliveries(&self) -> u32 {
         self.delivery.facts.deliveries
+    }
+
+    /// Returns the producer's own key of the task, empty if it has none.
+    #[must_use]
+    pub fn owner_key(&self) -> &Bytes {
+        &self.delivery.facts.owner_key
+    }
+
+    /// Returns the producer's own number of the task.
+    #[must_use]
+    pub fn ordinal(&self) -> u64 {
+        self.delivery.facts.ordinal
+    }
+
+    /// Returns the generation of the producer's work that the task belongs to.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.delivery.facts.generation
     }
 
     /// Returns the content type of the input, empty if none was given.

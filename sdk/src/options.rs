@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use slipswitch_core::{Namespace, Node, RetryPolicy, TaskQueue};
 
 /// Options of a submission. Each may be left out.
@@ -25,6 +26,9 @@ pub struct SubmitOptions {
     pub(crate) schedule_to_start: Option<Duration>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) retry: Option<RetryPolicy>,
+    pub(crate) owner_key: Bytes,
+    pub(crate) ordinal: u64,
+    pub(crate) generation: u64,
     pub(crate) detached: bool,
 }
 
@@ -90,6 +94,27 @@ impl SubmitOptions {
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
+        self
+    }
+
+    /// Names the task in the producer's own terms; the handler sees it. At most 256 bytes.
+    #[must_use]
+    pub fn owner_key(mut self, key: impl Into<Bytes>) -> Self {
+        self.owner_key = key.into();
+        self
+    }
+
+    /// Numbers the task in the producer's own terms; the handler sees it.
+    #[must_use]
+    pub fn ordinal(mut self, ordinal: u64) -> Self {
+        self.ordinal = ordinal;
+        self
+    }
+
+    /// Says which generation of the producer's work the task belongs to; the handler sees it.
+    #[must_use]
+    pub fn generation(mut self, generation: u64) -> Self {
+        self.generation = generation;
         self
     }
 

@@ -44,6 +44,9 @@ impl Bed {
             pool: PoolKey::new("default", "", "double").unwrap(),
             attempt: 1,
             deliveries: 1,
+            owner_key: Bytes::new(),
+            ordinal: 0,
+            generation: 0,
             content_type: String::new(),
             headers: Vec::new(),
         };

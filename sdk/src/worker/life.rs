@@ -341,6 +341,9 @@ impl WorkerLife {
             pool: pool.clone(),
             attempt: offer.attempt,
             deliveries: offer.deliveries,
+            owner_key: offer.owner_key,
+            ordinal: offer.ordinal,
+            generation: offer.generation,
             content_type: String::from_utf8_lossy(&offer.content_type).into_owned(),
             headers: offer.headers.into_iter().map(|pair| (pair.name, pair.value)).collect(),
         };
