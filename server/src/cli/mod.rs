@@ -1,5 +1,6 @@
 //! The command tree: what can be typed, its help and its defaults.
 
+pub(crate) mod refusal;
 pub(crate) mod unit;
 
 use std::net::SocketAddr;
@@ -128,12 +129,23 @@ pub(crate) enum Command {
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },
-    /// A server process of the demo
-    #[command(hide = true)]
+}
+
+/// What the demo starts this program as. Not in the tree: no help, completion or manual has it.
+#[derive(Debug, Parser)]
+#[command(name = "slip")]
+pub(crate) enum Staff {
+    /// A server process
     DemoServer,
-    /// A worker process of the demo
-    #[command(hide = true)]
+    /// A worker process
     DemoWorker(DemoWorkerArgs),
+}
+
+impl Staff {
+    /// Says whether a line is for the demo's processes.
+    pub(crate) fn is_meant(first: Option<&std::ffi::OsStr>) -> bool {
+        first.is_some_and(|first| first == "demo-server" || first == "demo-worker")
+    }
 }
 
 /// Looks at tasks.
@@ -355,6 +367,8 @@ pub(crate) enum State {
 /// A worker process of the demo.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DemoWorkerArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// Where executed tasks are noted
     #[arg(long)]
     pub(crate) journal: PathBuf,
@@ -364,6 +378,9 @@ pub(crate) struct DemoWorkerArgs {
     /// How long each task takes
     #[arg(long)]
     pub(crate) busy: Span,
+    /// Write each record at once
+    #[arg(long)]
+    pub(crate) write_through: bool,
     /// The task queue
     #[arg(long)]
     pub(crate) queue: TaskQueue,

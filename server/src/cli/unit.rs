@@ -61,9 +61,9 @@ impl fmt::Display for Span {
         let micros = self.0.as_micros();
         match micros {
             0 => f.write_str("0s"),
-            _ if micros % 60_000_000 == 0 => write!(f, "{}m", micros / 60_000_000),
-            _ if micros % 1_000_000 == 0 => write!(f, "{}s", micros / 1_000_000),
-            _ if micros % 1000 == 0 => write!(f, "{}ms", micros / 1000),
+            _ if micros.is_multiple_of(60_000_000) => write!(f, "{}m", micros / 60_000_000),
+            _ if micros.is_multiple_of(1_000_000) => write!(f, "{}s", micros / 1_000_000),
+            _ if micros.is_multiple_of(1000) => write!(f, "{}ms", micros / 1000),
             _ => write!(f, "{micros}us"),
         }
     }

@@ -2,11 +2,23 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
+
+/// The leaders of the groups that run now.
+static LEADERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Ends every group that runs now; for a process that exits without unwinding.
+pub(crate) fn end_all() {
+    for leader in LEADERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        // ESRCH: the group has ended already.
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+}
 
 /// The group led by a child that was started with `process_group(0)`.
 ///
@@ -20,11 +32,13 @@ pub(super) struct Group {
 }
 
 impl Group {
+    #[expect(deprecated, reason = "the other way is unsafe; an owned descriptor stays what it is")]
     pub(super) fn of(child: &Child) -> Self {
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let ended = leader
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
             .and_then(|fd| AsyncFd::with_interest(fd, Interest::READABLE).ok());
+        LEADERS.lock().unwrap_or_else(PoisonError::into_inner).extend(leader);
         Self { leader, ended }
     }
 
@@ -59,7 +73,10 @@ impl Group {
 
     /// The leader was reaped: its number may be another's from now on.
     pub(super) fn forget(&mut self) {
-        self.leader = None;
+        if let Some(leader) = self.leader.take() {
+            let mut leaders = LEADERS.lock().unwrap_or_else(PoisonError::into_inner);
+            leaders.retain(|other| *other != leader);
+        }
         self.ended = None;
     }
 
@@ -74,5 +91,6 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
+        self.forget();
     }
 }

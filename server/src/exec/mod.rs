@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin};
 
 use group::Group;
+pub(crate) use group::end_all;
 pub(crate) use words::InvalidCommand;
 
 /// The exit code by which a program asks for another attempt (`EX_TEMPFAIL` of sysexits).
@@ -211,7 +212,7 @@ impl Program {
                 );
                 written
             };
-            run.drive(carry, self.timeout).await
+            run.drive(Box::pin(carry), self.timeout).await
         };
         let message = tail.message();
         match ended {
@@ -269,10 +270,9 @@ impl Run {
     /// Carries the streams until the program has ended, and ends its group.
     async fn drive(
         &mut self,
-        carry: impl Future<Output = Result<(), TooMuch>>,
+        mut carry: impl Future<Output = Result<(), TooMuch>> + Unpin,
         timeout: Option<Duration>,
     ) -> Ended {
-        tokio::pin!(carry);
         let over = async {
             match timeout {
                 Some(limit) => {
@@ -370,7 +370,7 @@ struct Tail {
 impl Tail {
     async fn follow(&mut self, stderr: Option<impl AsyncRead + Unpin>) {
         let Some(mut stderr) = stderr else { return };
-        let mut chunk = [0; 1024];
+        let mut chunk = vec![0; 1024];
         while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
             self.bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
             let over = self.bytes.len().saturating_sub(STDERR_TAIL_BYTES);

@@ -1,0 +1,6 @@
+//! A server, workers and clients in one process, over QUIC on loopback.
+
+mod bed;
+mod handlers;
+mod loss;
+mod serving;
