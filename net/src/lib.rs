@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod pipe;
 pub mod proto;
 #[cfg(feature = "quic")]
 pub mod quic;

@@ -5,7 +5,7 @@ use slipswitch_core::Instant;
 use super::frame::{Frame, ProtocolError};
 
 /// Where a frame travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Channel {
     /// The first stream: hello, registration, credit, beats, drain, goodbye.
     Control,
