@@ -16,6 +16,18 @@ fn gated(served: &Served, name: &str) -> (String, String, String) {
     (run, began, gate)
 }
 
+/// A program that notes its process and never ends by itself.
+fn endless(served: &Served) -> (String, String) {
+    let noted = served.user.path("endless");
+    (format!("sh -c 'echo $$ >> {noted}; sleep 1000'"), noted)
+}
+
+/// Ends the run of a worker that was killed and could not do it.
+fn end_orphan(noted: &[String]) {
+    let leader = noted[0].parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process_group(leader, Signal::KILL).unwrap();
+}
+
 const GPU: [&str; 4] = ["--namespace", "remote", "--queue", "gpu"];
 
 // E2E-1 to E2E-4.
@@ -92,14 +104,16 @@ fn foreign_pool_not_delivered() {
 #[test]
 fn kill_worker_mid_task() {
     let served = Served::start();
-    let (run, began, gate) = gated(&served, "task");
-    let first = served.worker(&["--type", "t", "--exec", &run]);
+    let (endless, orphaned) = endless(&served);
+    let first = served.worker(&["--type", "t", "--exec", &endless]);
     let id = served.submit(&["t", "1"]);
-    lines_of(&began, 1);
+    let orphan = lines_of(&orphaned, 1);
     first.signal(Signal::KILL);
     drop(first);
+    end_orphan(&orphan);
+    let (run, began, gate) = gated(&served, "task");
     let _survivor = served.worker(&["--type", "t", "--exec", &run]);
-    let runs = lines_of(&began, 2);
+    let runs = lines_of(&began, 1);
     std::fs::write(&gate, "survived\n").unwrap();
     assert_eq!(served.run(&["tasks", "result", &id, "--wait"]).ok(), "survived\n");
     let task = served.task(&id);
@@ -161,15 +175,17 @@ fn same_name_other_session_rejected() {
 fn restart_same_name_recovers() {
     let served = Served::start();
     let (run, began, gate) = gated(&served, "task");
-    let line = ["--type", "t", "--exec", &run, "--node", "box-7", "--slots", "1"];
-    let first = served.worker(&line);
+    let (endless, orphaned) = endless(&served);
+    let line = |run| ["--type", "t", "--node", "box-7", "--slots", "1", "--exec", run];
+    let first = served.worker(&line(endless.as_str()));
     let id = served.submit(&["t", "1"]);
-    lines_of(&began, 1);
+    let orphan = lines_of(&orphaned, 1);
     first.signal(Signal::KILL);
     drop(first);
+    end_orphan(&orphan);
     // Of the same name at once: what the dead one held is not hidden by it.
-    let _again = served.worker(&line);
-    lines_of(&began, 2);
+    let _again = served.worker(&line(run.as_str()));
+    lines_of(&began, 1);
     std::fs::write(&gate, "recovered\n").unwrap();
     assert_eq!(served.run(&["tasks", "result", &id, "--wait"]).ok(), "recovered\n");
 }
