@@ -1,7 +1,8 @@
 //! The one test command: every step in its order, its time, and one line of counts at the end.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
 
 use crate::out::say;
 use crate::process::{self, End};
@@ -9,6 +10,7 @@ use crate::tally::Tally;
 use crate::{bugs, clock, model, tidy};
 
 const TESTING: &str = "slipswitch-server/testing";
+const EXAMPLE_LIMIT: Duration = Duration::from_secs(120);
 
 /// A step: a name, what it shows, and how it is done.
 struct Step {
@@ -273,16 +275,27 @@ fn examples(root: &Path) -> Verdict {
     if names.is_empty() {
         return skipped("server/examples holds none");
     }
+    // The same selection as the tests, so that nothing is built twice.
+    let words = ["cargo", "build", "--workspace", "--examples", "--features", TESTING];
+    if process::run(process::command(root, &words), |_| {}) != End::Success {
+        return Tally::check(false).into();
+    }
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let mut tally = Tally::default();
     for name in &names {
-        let words =
-            ["cargo", "run", "-p", "slipswitch-server", "--features", "testing", "--example", name];
+        let program = root.join(&target).join("debug/examples").join(name);
         let start = clock::now();
-        let end = process::run(process::command(root, &words), |_| {});
-        let green = end == End::Success;
-        let word = if green { "ok" } else { "FAILED" };
+        let command = process::command(root, &[&program.to_string_lossy()]);
+        let (end, output) = process::capture(command, EXAMPLE_LIMIT);
+        let word = match end {
+            End::Success => "ok",
+            End::Failure => "FAILED",
+            End::Absent => "cannot be started",
+            End::TimedOut => "did not end",
+        };
+        say(output.trim_end());
         say(&format!("example {name}: {word} in {:.1} s", start.elapsed().as_secs_f64()));
-        tally.add(Tally::check(green));
+        tally.add(Tally::check(end == End::Success));
     }
     tally.into()
 }

@@ -69,7 +69,7 @@ pub(crate) fn models(root: &Path, quick: bool, only: Option<&str>) -> Tally {
     let (mut seen, mut executions) = (0, 0);
     side_by_side(
         models,
-        |model| launch(root, model, None, quick, limit),
+        |model| launch(root, model, None, limit),
         |model, run| {
             let counts: Vec<Count<'_>> = run.output.lines().filter_map(Count::read).collect();
             let truncated = counts.iter().any(|count| count.is_truncated);
@@ -109,7 +109,7 @@ pub(crate) fn mutants(root: &Path, only: Option<&str>) -> Tally {
     let mutants: Vec<Mutant> = mutants.into_iter().filter(wanted).collect();
     let all = mutants.len();
     let mut tally = Tally::default();
-    let plant = |m: &Mutant| launch(root, &m.model, Some(&m.name), true, MUTANT_LIMIT);
+    let plant = |m: &Mutant| launch(root, &m.model, Some(&m.name), MUTANT_LIMIT);
     side_by_side(mutants, plant, |mutant, run| {
         let Mutant { name, bug, model } = mutant;
         let killed = run.end == End::Failure && ran(&run.output);
@@ -213,7 +213,7 @@ fn list(root: &Path, program: &Path, more: &[&str]) -> Vec<String> {
     text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
-fn launch(root: &Path, model: &Model, mutant: Option<&str>, quick: bool, limit: Duration) -> Run {
+fn launch(root: &Path, model: &Model, mutant: Option<&str>, limit: Duration) -> Run {
     let mut command = process::command(root, &[&model.program.to_string_lossy()]);
     command.args([
         "--exact",
@@ -223,7 +223,6 @@ fn launch(root: &Path, model: &Model, mutant: Option<&str>, quick: bool, limit: 
         "--test-threads",
         "1",
     ]);
-    command.env("SLIPSWITCH_LOOM", if quick { "quick" } else { "whole" });
     command.env("CARGO_MANIFEST_DIR", root.join("loom-tests"));
     command.env_remove("SLIPSWITCH_MUTANT").env("RUST_BACKTRACE", "0");
     if let Some(name) = mutant {

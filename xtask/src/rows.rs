@@ -89,7 +89,15 @@ mod tests {
 
     #[test]
     fn rows_carry_their_values() {
-        let text = "# head\n[[mutant]] # one\nname = \"L4a\" # why\nbug = \"a \\\"q\\\" # b\"\nfloor = 10_000\n\n[[mutant]]\non = true\n";
+        let text = r#"# head
+[[mutant]] # one
+name = "L4a" # why
+bug = "a \"q\" # b"
+floor = 10_000
+
+[[mutant]]
+on = true
+"#;
         let rows = parse(text).expect("is of the form");
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].section, "mutant");

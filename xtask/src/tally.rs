@@ -91,7 +91,8 @@ mod tests {
         let line =
             "Summary [  1.0s] 9/12 tests run: 5 passed (1 slow), 3 failed, 1 timed out, 2 skipped";
         assert_eq!(Tally::read(line), tally(5, 4, 2));
-        let line = "\u{1b}[32;1m     Summary\u{1b}[0m [   0.0s] \u{1b}[1m1\u{1b}[0m test run: \u{1b}[1m1\u{1b}[0m \u{1b}[32;1mpassed\u{1b}[0m, 0 skipped";
+        let line = "\u{1b}[32;1m  Summary\u{1b}[0m [ 0.0s] \u{1b}[1m1\u{1b}[0m test run: \
+                    \u{1b}[1m1\u{1b}[0m \u{1b}[32;1mpassed\u{1b}[0m, 0 skipped";
         assert_eq!(Tally::read(line), tally(1, 0, 0));
     }
 
@@ -103,7 +104,8 @@ mod tests {
 
     #[test]
     fn counts_of_the_built_in_harness_are_read() {
-        let line = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s";
+        let line =
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 7 filtered out; finished in 0.00s";
         assert_eq!(Tally::read(line), tally(3, 0, 1));
         let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!(Tally::read(line), tally(3, 2, 0));

@@ -108,7 +108,7 @@ fn unsafety(file: &File, found: &mut Findings) {
         if !is_listed && !file.is_test() {
             let names: Vec<&str> = UNSAFE_FILES.iter().map(|(path, _)| *path).collect();
             let what = format!(
-                "unsafe outside the listed files: build a safe type in one of {}, or list this file with its reason",
+                "unsafe outside the listed files: make a safe type in {}, or list this file and say why",
                 names.join(", ")
             );
             found.add(&file.path, line, "unsafe-file", what);

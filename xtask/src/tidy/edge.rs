@@ -81,9 +81,8 @@ pub(super) fn check(tree: &Tree, found: &mut Findings) {
     for (edge, list) in &places {
         let Some((path, line, _)) = list.first() else { continue };
         if !rows.contains_key(edge) {
-            let what = format!(
-                "{edge} is no row of the memory-edge table in {ARCHITECTURE}: add it, with its proof"
-            );
+            let what =
+                format!("{edge} is no row of the table in {ARCHITECTURE}: add it, with its proof");
             found.add(path, *line, "edge-row", what);
         }
         let has =

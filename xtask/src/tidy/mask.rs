@@ -221,7 +221,16 @@ mod tests {
 
     #[test]
     fn guarded_items_are_not_shipped() {
-        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() { if x {} }\n}\n#[cfg(test)]\nmod more;\nfn c() {}\n";
+        let text = "\
+fn a() {}
+#[cfg(test)]
+mod tests {
+    fn b() { if x {} }
+}
+#[cfg(test)]
+mod more;
+fn c() {}
+";
         let shipped = Masked::of(text).shipped();
         assert_eq!(shipped.split_whitespace().collect::<Vec<_>>().join(" "), "fn a() {} fn c() {}");
         assert_eq!(shipped.lines().count(), text.lines().count());

@@ -46,7 +46,7 @@ const TABLE: &str = "\
 
 | edge | releasing op | acquiring op | protects | proof |
 |---|---|---|---|---|
-| E1 | `Cell::publish` swap, Release | `Cell::load`, Acquire | the value | loom `publish::whole_value` |
+| E1 | `Cell::publish` swap, Release | `Cell::load`, Acquire | value | loom `publish::whole_value` |
 | E2 | `Cell::publish` fence | `Cell::drain` fence | no late push | loom `publish::whole_value` |
 | E3 | `Cell::drain` count | the same | the counts | `counts_rise` |
 ";
@@ -195,7 +195,17 @@ fn a_label_without_its_operation_is_found() {
 
 #[test]
 fn a_planted_fault_is_not_held_to_its_label() {
-    let planted = "fn f() {\n    // Relaxed: a look.\n    if mutant(\"L7b\") && a.load(Ordering::Acquire) == 1 {\n        // Relaxed: planted.\n        a.store(1, Ordering::Release);\n        return;\n    }\n    a.load(Ordering::Relaxed);\n}\n";
+    let planted = "\
+fn f() {
+    // Relaxed: a look.
+    if mutant(\"L7b\") && a.load(Ordering::Acquire) == 1 {
+        // Relaxed: planted.
+        a.store(1, Ordering::Release);
+        return;
+    }
+    a.load(Ordering::Relaxed);
+}
+";
     assert_eq!(added("core/src/credit.rs", planted), [""; 0]);
     let shipped = planted.replace("mutant(\"L7b\")", "is_seven()");
     let found = ["core/src/credit.rs:2 edge-label", "core/src/credit.rs:4 edge-label"];
@@ -302,7 +312,15 @@ fn a_tag_above_no_test_or_twice_is_found() {
 
 #[test]
 fn tags_know_their_tests() {
-    let text = "// bug: B14 (tokio-rs/tokio#4618)\n#[tokio::test(flavor = \"current_thread\")]\nasync fn one() {}\n// bug: S1\n#[test]\n#[should_panic]\nfn two() {}\n";
+    let text = "\
+// bug: B14 (tokio-rs/tokio#4618)
+#[tokio::test(flavor = \"current_thread\")]
+async fn one() {}
+// bug: S1
+#[test]
+#[should_panic]
+fn two() {}
+";
     let found = tags(&tree(&[("net/tests/a.rs", text.to_owned())]));
     let found: Vec<_> = found.iter().map(|tag| (tag.id.as_str(), tag.test.as_deref())).collect();
     assert_eq!(found, [("B14", Some("one")), ("S1", Some("two"))]);
