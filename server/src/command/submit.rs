@@ -98,6 +98,10 @@ fn options(args: &SubmitArgs) -> SubmitOptions {
         policy.max_attempts = attempts;
         options = options.retry(policy);
     }
+    if let Some(key) = &args.owner_key {
+        options = options.owner_key(key.clone());
+    }
+    options = options.ordinal(args.ordinal).generation(args.generation);
     if args.wait.is_none() {
         options = options.detached();
     }

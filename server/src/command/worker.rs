@@ -142,6 +142,14 @@ fn facts(cx: &Context, node: &str) -> Vec<(&'static str, String)> {
         ("SLIP_LEASE", lease.id.to_string()),
         ("SLIP_EPOCH", lease.epoch.to_string()),
         ("SLIP_NODE", node.to_owned()),
-        ("SLIP_CONTENT_TYPE", cx.content_type().to_owned()),
+        ("SLIP_CONTENT_TYPE", fact(cx.content_type().as_bytes())),
+        ("SLIP_OWNER_KEY", fact(cx.owner_key())),
+        ("SLIP_ORDINAL", cx.ordinal().to_string()),
+        ("SLIP_GENERATION", cx.generation().to_string()),
     ]
+}
+
+/// What a producer wrote, as the environment can hold it: without the one byte that it cannot.
+fn fact(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
 }

@@ -36,10 +36,12 @@ fn inband_dispatch_once() {
     let served = Served::start();
     let began = served.user.path("began");
     let run = format!(
-        "sh -c 'echo $SLIP_TASK_ID $SLIP_EPOCH $SLIP_ATTEMPT $SLIP_DELIVERY >> {began}; tr a-z A-Z'"
+        "sh -c 'echo $SLIP_TASK_ID $SLIP_EPOCH $SLIP_ATTEMPT $SLIP_DELIVERY \
+         $SLIP_OWNER_KEY $SLIP_ORDINAL $SLIP_GENERATION >> {began}; tr a-z A-Z'"
     );
     // Nobody serves the pool, then somebody without the node: it is pending all the while.
-    let submit = [&["charge-card", "\"ada\"", "--require", "box-7"][..], &GPU].concat();
+    let own = ["--owner-key", "order-17", "--ordinal", "4", "--generation", "2"];
+    let submit = [&["charge-card", "\"ada\"", "--require", "box-7"][..], &own, &GPU].concat();
     let id = served.submit(&submit);
     assert_eq!(served.task(&id)["reason"], "NoWorker");
     let charge = [&["--type", "charge-card", "--exec", &run][..], &GPU].concat();
@@ -59,7 +61,7 @@ fn inband_dispatch_once() {
     let runs = lines_of(&began, 1);
     assert_eq!(runs.len(), 1, "{runs:?}");
     let facts: Vec<&str> = runs[0].split(' ').collect();
-    assert_eq!((facts[0], &facts[2..]), (id.as_str(), &["1", "1"][..]));
+    assert_eq!((facts[0], &facts[2..]), (id.as_str(), &["1", "1", "order-17", "4", "2"][..]));
     let task = served.task(&id);
     assert_eq!((&task["state"], &task["deliveries"]), (&json!("completed"), &json!(1)));
     assert_eq!(task["epoch"].to_string(), facts[1]);
@@ -148,9 +150,8 @@ fn duplicate_and_late_result() {
     assert_eq!((&task["deliveries"], &task["lost"]), (&json!(2), &json!(1)));
 }
 
-// bug: B20
 #[test]
-fn same_name_other_session_rejected() {
+fn a_worker_of_the_same_name_changes_nothing() {
     let served = Served::start();
     // Two workers of one name: the second does not speak for the first.
     let (one_run, one_began, one_gate) = gated(&served, "one");
