@@ -1,5 +1,6 @@
 //! The slipswitch wire: frames and session state machines without IO, and the QUIC shell that
 //! carries them.
+#![forbid(unsafe_code)]
 
 pub mod client;
 pub mod clock;

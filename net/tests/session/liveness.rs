@@ -82,9 +82,8 @@ fn long_tasks_live_by_beats_alone() {
     assert_eq!(outcomes(&mut producer).len(), 1);
 }
 
-// bug: B17
 #[test]
-fn registered_iff_alive_audit() {
+fn registered_iff_alive() {
     let mut bed = Bed::new();
     let mut alive: Vec<crate::bed::Pair> = Vec::new();
     let mut dice = 0x2545_f491_4f6c_dd1d_u64;
