@@ -30,6 +30,7 @@ impl User {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_slip"));
         command.args(args).env("XDG_RUNTIME_DIR", self.home.path());
+        command.env("TMPDIR", self.home.path());
         for name in ["SLIP_ADDRESS", "SLIP_FINGERPRINT", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }

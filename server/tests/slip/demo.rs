@@ -21,9 +21,7 @@ fn runs(id: u32) -> bool {
 #[test]
 fn the_demo_checks_itself_and_tells_programs() {
     let user = User::new();
-    let mut command = user.command(&["demo", "--tasks", "2000", "--workers", "3", "-o", "json"]);
-    command.env("TMPDIR", user.home.path());
-    let said = crate::bed::Said::of(command.output().unwrap());
+    let said = user.run(&["demo", "--tasks", "2000", "--workers", "3", "-o", "json"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(said.out.lines().count(), 1, "{said:?}");
     let line = said.out.lines().last().unwrap();
