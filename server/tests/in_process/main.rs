@@ -1,6 +1,7 @@
 //! A server, workers and clients in one process, over QUIC on loopback.
 
 mod bed;
+mod faults;
 mod handlers;
 mod loss;
 mod serving;
