@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle, Thread};
 
 use slipswitch_core::{Config, Engine, Notify};
 use slipswitch_net::clock::Clock;
+use tokio::sync::watch;
 
 /// A running engine. Dropping it stops the thread and joins it.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Driver {
     engine: Arc<Engine>,
     thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
+    /// Closed when the thread ends.
+    alive: watch::Receiver<()>,
 }
 
 /// Unparks the driver.
@@ -40,7 +43,10 @@ impl Driver {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let (made, engine) = mpsc::sync_channel(1);
+        let (living, alive) = watch::channel(());
         let thread = thread::Builder::new().name("slip-driver".to_owned()).spawn(move || {
+            // Dropped with the thread, also when it panics.
+            let _living = living;
             let driver = Arc::new(Unpark(thread::current()));
             let engine = Engine::new(config, driver, clock.now());
             let _ = made.send(Arc::clone(&engine));
@@ -52,7 +58,17 @@ impl Driver {
             }
         })?;
         let engine = engine.recv().map_err(|_| io::Error::other("the driver ended at once"))?;
-        Ok(Self { engine, thread: Some(thread), stop })
+        Ok(Self { engine, thread: Some(thread), stop, alive })
+    }
+
+    /// Waits until the thread has ended by itself, which only a panic makes it do.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waits only.
+    pub(crate) async fn died(&self) {
+        let mut alive = self.alive.clone();
+        while alive.changed().await.is_ok() {}
     }
 
     /// Returns the engine.
@@ -70,5 +86,37 @@ impl Drop for Driver {
             // A panic there was printed by its hook; the engine's users do not depend on it.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_driver_sleeps_and_stops_when_dropped() {
+        let driver = Driver::start(Config::default(), Clock::start()).unwrap();
+        assert!(!driver.engine().is_draining());
+        // Joins the thread: it has to wake from a park of up to a second.
+        drop(driver);
+    }
+
+    #[tokio::test]
+    async fn a_driver_that_is_alive_has_not_died() {
+        let driver = Driver::start(Config::default(), Clock::start()).unwrap();
+        let died = tokio::time::timeout(Duration::from_millis(10), driver.died()).await;
+        assert!(died.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_driver_whose_thread_ends_has_died() {
+        let mut driver = Driver::start(Config::default(), Clock::start()).unwrap();
+        driver.stop.store(true, Ordering::Release);
+        driver.thread.take().map(|thread| {
+            thread.thread().unpark();
+            thread.join()
+        });
+        driver.died().await;
     }
 }

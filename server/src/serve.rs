@@ -234,6 +234,16 @@ impl Server {
         self.seats.taken()
     }
 
+    /// Waits until the engine is driven no more, which only a bug of ours can bring about: offers
+    /// and timers stand still then, and the process should end rather than look alive.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waits only.
+    pub async fn died(&self) {
+        self.driver.died().await;
+    }
+
     /// Offers nothing more, lets workers finish for at most `limit`, says goodbye and closes.
     ///
     /// # Cancel safety

@@ -60,7 +60,15 @@ pub(crate) async fn until_drained(
     interrupts: Interrupts,
     limit: Duration,
 ) -> Result<Exit, Report> {
-    interrupts.first("draining: workers finish what they have").await;
+    tokio::select! {
+        () = interrupts.first("draining: workers finish what they have") => {}
+        () = server.died() => return Err(Report::new(
+            Exit::Failed,
+            Fault::Ours,
+            "the engine's driver ended",
+            "report what it wrote above as a bug, and start the server again",
+        )),
+    }
     let drained = server.drain(limit).await;
     if drained.unfinished > 0 {
         let tasks = if drained.unfinished == 1 { "task was" } else { "tasks were" };

@@ -62,7 +62,9 @@ async fn play(seed: u64) {
         let at = random.random_range(0..staff.len());
         match random.random_range(0..3) {
             0 => staff.swap_remove(at).die(),
-            1 => drop(staff.swap_remove(at).leave().await),
+            1 => {
+                staff.swap_remove(at).leave().await;
+            }
             _ => {}
         }
     }
