@@ -154,6 +154,8 @@ pub struct Batch<T> {
 
 // SAFETY: the batch owns its nodes.
 unsafe impl<T: Send> Send for Batch<T> {}
+// SAFETY: a shared batch shows nothing but whether it is empty.
+unsafe impl<T: Send> Sync for Batch<T> {}
 
 impl<T> Batch<T> {
     fn oldest_first(newest: *mut Node<T>) -> Self {
