@@ -25,11 +25,8 @@ fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
     fs::create_dir_all(corpus.join("decoder"))?;
     fs::create_dir_all(corpus.join("session"))?;
-    let hello = Frame::Hello(Box::new(m::Hello {
-        proto_min: 1,
-        proto_max: 1,
-        ..m::Hello::default()
-    }));
+    let hello =
+        Frame::Hello(Box::new(m::Hello { proto_min: 1, proto_max: 1, ..m::Hello::default() }));
     for frame in sample::frames() {
         let name = format!("{:02x}-{}", frame.number(), frame.name().to_lowercase());
         // The first byte of the decoder's input says how to cut the rest.

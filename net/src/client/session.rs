@@ -338,8 +338,9 @@ impl ClientSession {
         match self.stage {
             Stage::Open => {
                 let goodbye = m::Goodbye { reason: reason.number(), message: String::new() };
-                // Behind what was said before on the lanes, as far as this side can see to it.
-                self.control.push_back(Frame::Goodbye(goodbye));
+                // On the first lane, behind all that was said there before.
+                self.flush_accepts();
+                self.lane.push_back(Frame::Goodbye(goodbye));
                 self.stage = Stage::Leaving(now + limits::GOODBYE_DEADLINE);
             }
             Stage::Greeting(_) => self.end(Ended::Done),
@@ -559,9 +560,6 @@ impl Driver for ClientSession {
                 _ => None,
             };
         }
-        if let Some(frame) = self.lane_before_goodbye() {
-            return Some((Channel::Lane(0), frame));
-        }
         if let Some(frame) = self.control.pop_front() {
             return Some((Channel::Control, frame));
         }
@@ -629,18 +627,5 @@ impl Driver for ClientSession {
 
     fn is_closed(&self) -> bool {
         self.stage == Stage::Closed
-    }
-}
-
-impl ClientSession {
-    /// What was said on the lanes before the goodbye goes out before it.
-    fn lane_before_goodbye(&mut self) -> Option<Frame> {
-        let leaving = matches!(self.stage, Stage::Leaving(_))
-            && matches!(self.control.front(), Some(Frame::Goodbye(_)));
-        if !leaving {
-            return None;
-        }
-        self.flush_accepts();
-        self.lane.pop_front()
     }
 }

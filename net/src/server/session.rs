@@ -86,6 +86,8 @@ pub struct ServerSession<F: CellFamily = EpochCells> {
     pinged: bool,
     nonce: u64,
     told_drain: bool,
+    /// The goodbye, until everything else is said.
+    last_word: Option<m::Goodbye>,
 }
 
 impl<F: CellFamily> ServerSession<F> {
@@ -126,6 +128,7 @@ impl<F: CellFamily> ServerSession<F> {
             pinged: false,
             nonce: 0,
             told_drain: false,
+            last_word: None,
             greeting,
         }
     }
@@ -146,8 +149,11 @@ impl<F: CellFamily> ServerSession<F> {
         if matches!(self.stage, Stage::Leaving(_) | Stage::Closed) {
             return;
         }
-        self.let_go(reason, now);
-        self.control.push_back(Frame::Goodbye(goodbye(reason, message)));
+        if let Some(mut worker) = self.worker.take() {
+            worker.close(reason, now);
+        }
+        // Outcomes that have come are still told: the goodbye follows them on their lane.
+        self.last_word = Some(goodbye(reason, message));
         self.stage = match self.stage {
             Stage::Open => Stage::Leaving(now + limits::GOODBYE_DEADLINE),
             _ => Stage::Closed,
@@ -187,6 +193,7 @@ impl<F: CellFamily> ServerSession<F> {
             }
             // What was under way when a goodbye was said concerns nobody any more.
             (Stage::Leaving(_), Frame::GoodbyeAck(_)) => {
+                self.let_go(CloseReason::ServerShutdown, now);
                 self.stage = Stage::Closed;
                 return Ok(());
             }
@@ -788,11 +795,13 @@ impl<F: CellFamily> Driver for ServerSession<F> {
             let verdicts = std::mem::take(&mut self.verdicts);
             return Some((Channel::Lane(0), Frame::ResultAck(m::ResultAck { verdicts })));
         }
-        if self.stage != Stage::Open {
+        if !matches!(self.stage, Stage::Open | Stage::Leaving(_)) {
             return None;
         }
         let next = self.next_outcome().or_else(|| self.next_offer(now));
-        next.or_else(|| self.next_piece()).map(|frame| (Channel::Lane(0), frame))
+        let next = next.or_else(|| self.next_piece());
+        let next = next.or_else(|| self.last_word.take().map(Frame::Goodbye));
+        next.map(|frame| (Channel::Lane(0), frame))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -815,13 +824,17 @@ impl<F: CellFamily> Driver for ServerSession<F> {
                 let error = ProtocolError::violation("no Hello came in time");
                 self.violated(&error, now);
             }
-            Stage::Leaving(due) if now >= due => self.stage = Stage::Closed,
+            Stage::Leaving(due) if now >= due => {
+                self.let_go(CloseReason::ServerShutdown, now);
+                self.stage = Stage::Closed;
+            }
             Stage::Open => {
                 let silence = now.saturating_since(self.heard);
                 if silence >= limits::DEAD_AFTER {
                     let message = "nothing was heard for too long";
                     self.leave(CloseReason::LivenessExpired, message, now);
                     // Nobody is there to answer.
+                    self.let_go(CloseReason::LivenessExpired, now);
                     self.stage = Stage::Closed;
                     return;
                 }

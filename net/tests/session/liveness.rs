@@ -137,3 +137,25 @@ fn server_shutdown_says_goodbye() {
     assert!(worker.server.is_closed() && worker.client.is_closed());
     assert_eq!(work(&mut worker), 0);
 }
+
+#[test]
+fn outcomes_that_have_come_are_told_before_the_goodbye() {
+    let mut bed = Bed::new();
+    let mut producer = bed.pair();
+    let mut worker = bed.worker(&["echo"], 8);
+    for req in 0..8 {
+        producer.client.submit(submit(req, "echo", true), Bytes::from_static(b"x"));
+    }
+    producer.run().expect("in order");
+    assert_eq!(work(&mut worker), 8);
+    let now = producer.now();
+    producer.server.shut_down(now);
+    producer.run().expect("in order");
+    let heard = crate::bed::events(&mut producer);
+    let outcomes = heard
+        .iter()
+        .filter(|event| matches!(event, slipswitch_net::client::Event::Outcome(..)))
+        .count();
+    assert_eq!(outcomes, 8);
+    assert!(matches!(heard.last(), Some(slipswitch_net::client::Event::Ended(_))), "{heard:?}");
+}
