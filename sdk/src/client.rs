@@ -41,7 +41,7 @@ pub const BATCH_BYTES_MAX: usize = 15 << 20;
 /// use serde::{Deserialize, Serialize};
 /// use slipswitch::{Activity, Client};
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Debug, Serialize, Deserialize)]
 /// struct Greet {
 ///     name: String,
 /// }

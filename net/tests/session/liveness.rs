@@ -82,8 +82,9 @@ fn long_tasks_live_by_beats_alone() {
     assert_eq!(outcomes(&mut producer).len(), 1);
 }
 
+// bug: B17
 #[test]
-fn registered_iff_alive() {
+fn registered_iff_alive_audit() {
     let mut bed = Bed::new();
     let mut alive: Vec<crate::bed::Pair> = Vec::new();
     let mut dice = 0x2545_f491_4f6c_dd1d_u64;

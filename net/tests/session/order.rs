@@ -164,8 +164,9 @@ fn wedged_process_is_told() {
     assert_eq!(bed.engine.workers(&bed.operator).1.len(), 1);
 }
 
+// bug: B20
 #[test]
-fn a_namesake_is_rejected() {
+fn same_name_other_session_rejected() {
     let mut bed = Bed::new();
     let mut producer = bed.pair();
     let mut holder = bed.worker(&["echo"], 1);
