@@ -219,7 +219,7 @@ impl Word {
 
     /// Restores I1 after a pool queued up while `WANTED` was being cleared.
     ///
-    /// True if that took one more unit, which the caller must hand on.
+    /// True if that took one more unit, which the caller must hand on, and is to be called again.
     pub(crate) fn rearm(&self) -> bool {
         let mut state = self.peek();
         loop {

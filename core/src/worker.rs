@@ -162,9 +162,12 @@ pub(crate) fn release(word: &Word, worker: &Worker, mut units: u32, run: &mut Ru
             continue;
         }
         // A pool that queued up before the flag was cleared is seen here, one that does so later
-        // sets the flag itself.
-        if !worker.waiters.is_empty() && word.rearm() {
-            units += 1;
+        // sets the flag itself. Other releasers may have made room meanwhile: all of it is taken,
+        // until the word is full and the flag can be set.
+        if !worker.waiters.is_empty() {
+            while word.rearm() {
+                units += 1;
+            }
         }
     }
 }
