@@ -19,6 +19,9 @@ mod index;
 mod lane;
 pub mod limits;
 mod line;
+#[cfg(any(feature = "models", slipswitch_loom))]
+#[doc(hidden)]
+pub mod model;
 mod mutant;
 mod name;
 mod outcome;

@@ -562,6 +562,12 @@ impl<F: CellFamily> WorkerSession<F> {
         self.engine.post(due, Timer::Grace { task, epoch });
     }
 
+    /// The engine and the worker, for the models.
+    #[cfg(any(feature = "models", slipswitch_loom))]
+    pub(crate) fn parts(&self) -> (&StdArc<Engine<F>>, &StdArc<Worker>) {
+        (&self.engine, &self.worker)
+    }
+
     /// The worker's credit and how much of it is in use; nothing once another has its slot.
     #[must_use]
     pub fn load(&self) -> (u32, u32) {

@@ -15,7 +15,7 @@ const TICK_MICROS: u64 = 1_000;
 #[derive(Debug)]
 struct Level<T> {
     occupied: u64,
-    slots: [Vec<(u64, T)>; SLOTS],
+    slots: Box<[Vec<(u64, T)>]>,
 }
 
 /// Timers by due time, for one owner.
@@ -29,7 +29,7 @@ pub(crate) struct Wheel<T> {
 
 impl<T> Wheel<T> {
     pub(crate) fn new(now: Instant) -> Self {
-        let level = || Level { occupied: 0, slots: std::array::from_fn(|_| Vec::new()) };
+        let level = || Level { occupied: 0, slots: (0..SLOTS).map(|_| Vec::new()).collect() };
         Self {
             now: now.as_micros() / TICK_MICROS,
             len: 0,
