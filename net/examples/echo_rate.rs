@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use slipswitch_core::Instant;
 use slipswitch_net::clock::Clock;
-use slipswitch_net::proto::{Channel, Driver, Frame, Lost, ProtocolError, messages};
+use slipswitch_net::proto::{Channel, Driver, Frame, Lost, ProtocolError};
 use slipswitch_net::quic::{
     Dialer, DriveConfig, Fingerprint, Identity, IoThreads, ListenConfig, Listener, Wake, drive,
 };
@@ -58,7 +58,7 @@ impl Driver for Echo {
 }
 
 fn frame(payload: usize) -> Frame {
-    Frame::Offer(messages::Offer::default(), Bytes::from(vec![0x5a; payload]))
+    Frame::Offer(Box::default(), Bytes::from(vec![0x5a; payload]))
 }
 
 fn identity() -> Result<Identity, rcgen::Error> {

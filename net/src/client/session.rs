@@ -402,7 +402,7 @@ impl ClientSession {
             },
             Frame::Outcome(outcome, payload) => match outcome.stream_ref {
                 Some(at) => self.await_payload(at, Frame::Outcome(outcome, payload))?,
-                None => self.events.push_back(Event::Outcome(Box::new(outcome), payload)),
+                None => self.events.push_back(Event::Outcome(outcome, payload)),
             },
             Frame::Payload { stream_ref, offset, last, bytes } => {
                 if let Some((frame, whole)) =
@@ -503,18 +503,18 @@ impl ClientSession {
         match frame {
             Frame::Offer(offer, _) => self.offered(offer, payload),
             Frame::Outcome(outcome, _) => {
-                self.events.push_back(Event::Outcome(Box::new(outcome), payload));
+                self.events.push_back(Event::Outcome(outcome, payload));
             }
             _ => {}
         }
     }
 
-    fn offered(&mut self, offer: m::Offer, payload: Bytes) {
+    fn offered(&mut self, offer: Box<m::Offer>, payload: Bytes) {
         if offer.attempt == 0 || offer.task_id.len() != 16 || offer.lease.epoch == 0 {
             self.reject(offer.lease, m::RejectReason::Malformed);
             return;
         }
-        self.events.push_back(Event::Offer(Box::new(offer), payload));
+        self.events.push_back(Event::Offer(offer, payload));
     }
 
     fn lane(&mut self) -> Channel {

@@ -204,7 +204,7 @@ frames! {
     }
     loaded {
         /// A task for a worker.
-        Offer(m::Offer) = 0x18, limits::INLINE_PAYLOAD_MAX;
+        Offer(Box<m::Offer>) = 0x18, limits::INLINE_PAYLOAD_MAX;
         /// How a delivery ended.
         Result(m::TaskResult) = 0x1d, limits::INLINE_PAYLOAD_MAX;
         /// A producer hands a task in.
@@ -212,7 +212,7 @@ frames! {
         /// A producer hands tasks in.
         SubmitBatch(m::SubmitBatch) = 0x32, limits::BATCH_BYTES_MAX;
         /// How a task ended.
-        Outcome(m::Outcome) = 0x35, limits::INLINE_PAYLOAD_MAX;
+        Outcome(Box<m::Outcome>) = 0x35, limits::INLINE_PAYLOAD_MAX;
     }
 }
 

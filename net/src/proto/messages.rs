@@ -833,9 +833,9 @@ pub struct SubmitAck {
 /// A task of a batch.
 #[derive(Clone, PartialEq, Message)]
 pub struct BatchTask {
-    /// The task.
-    #[prost(message, required, tag = "1")]
-    pub task: TaskSpec,
+    /// The task; none if it is as [`SubmitBatch::common`] says.
+    #[prost(message, optional, boxed, tag = "1")]
+    pub task: Option<Box<TaskSpec>>,
     /// Its share of the frame's payload, in bytes.
     #[prost(uint64, tag = "2")]
     pub payload_len: u64,
@@ -853,6 +853,9 @@ pub struct SubmitBatch {
     /// An [`Outcome`] with the same `req` follows for each when it has ended.
     #[prost(bool, tag = "3")]
     pub wait: bool,
+    /// What all tasks are that say nothing of their own.
+    #[prost(message, optional, boxed, tag = "4")]
+    pub common: Option<Box<TaskSpec>>,
 }
 
 /// What became of a task of a batch.

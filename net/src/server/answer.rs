@@ -108,7 +108,7 @@ pub(super) fn task_id(task: &Task) -> Bytes {
 }
 
 /// The header of an offer; the payload travels beside it.
-pub(super) fn offer(offer: &Offer, now: slipswitch_core::Instant) -> m::Offer {
+pub(super) fn offer(offer: &Offer, now: slipswitch_core::Instant) -> Box<m::Offer> {
     let task = &*offer.task;
     let options = task.options();
     let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -116,7 +116,7 @@ pub(super) fn offer(offer: &Offer, now: slipswitch_core::Instant) -> m::Offer {
         // At least one millisecond: 0 says that there is none.
         millis((task.submitted() + limit).saturating_since(now)).max(1)
     });
-    m::Offer {
+    Box::new(m::Offer {
         task_id: task_id(task),
         lease: lease(offer.lease),
         pool_ref: offer.pool_ref,
@@ -139,12 +139,12 @@ pub(super) fn offer(offer: &Offer, now: slipswitch_core::Instant) -> m::Offer {
         trace: None,
         last_progress: None,
         idempotency_key: None,
-    }
+    })
 }
 
 /// The header of an outcome; the result travels beside it.
-pub(super) fn outcome(req: u64, task: &Task, outcome: &Outcome) -> m::Outcome {
-    m::Outcome {
+pub(super) fn outcome(req: u64, task: &Task, outcome: &Outcome) -> Box<m::Outcome> {
+    Box::new(m::Outcome {
         req,
         task_id: task_id(task),
         state: outcome.state as u32,
@@ -158,7 +158,7 @@ pub(super) fn outcome(req: u64, task: &Task, outcome: &Outcome) -> m::Outcome {
         encoding: outcome.encoding.as_bytes().clone(),
         deliveries: outcome.deliveries,
         stream_ref: None,
-    }
+    })
 }
 
 pub(super) fn pairs(pairs: &[(String, String)]) -> Vec<m::Pair> {

@@ -105,21 +105,32 @@ fn text(what: &str, bytes: Bytes, max: usize) -> Result<Text, m::Err> {
         .ok_or_else(|| err(WireCode::Malformed, format!("the {what} is not UTF-8")))
 }
 
+/// A payload within its limit.
+pub(super) fn payload(payload: Bytes, payload_max: usize) -> Result<Bytes, m::Err> {
+    within("payload bytes", payload.len(), payload_max)?;
+    Ok(payload)
+}
+
 /// A task as the engine takes it. `id` makes one if the producer did not.
 pub(super) fn task(
     spec: m::TaskSpec,
-    payload: Bytes,
+    bytes: Bytes,
     payload_max: usize,
     id: impl FnOnce() -> TaskId,
 ) -> Result<NewTask, m::Err> {
-    within("payload bytes", payload.len(), payload_max)?;
-    unsupported(&spec)?;
+    let payload = payload(bytes, payload_max)?;
     let id = if spec.task_id.is_empty() {
         id()
     } else {
         TaskId::from_slice(&spec.task_id)
             .ok_or_else(|| err(WireCode::Malformed, "a task id has 16 bytes"))?
     };
+    Ok(NewTask { id, payload, options: options(spec)? })
+}
+
+/// What a producer says about a task, judged.
+pub(super) fn options(spec: m::TaskSpec) -> Result<TaskOptions, m::Err> {
+    unsupported(&spec)?;
     within("headers", spec.headers.len(), limits::TASK_HEADERS_MAX)?;
     let sizes = spec.headers.iter().map(|pair| pair.name.len().saturating_add(pair.value.len()));
     within("bytes of all headers", sizes.sum(), limits::TASK_HEADER_BYTES_MAX)?;
@@ -150,7 +161,7 @@ pub(super) fn task(
     options.owner_key = spec.owner_key;
     options.ordinal = spec.ordinal;
     options.generation = spec.generation;
-    Ok(NewTask { id, payload, options })
+    Ok(options)
 }
 
 /// Refuses what would otherwise be ignored.

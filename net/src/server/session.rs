@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use slipswitch_core::{
     Beat, CellFamily, CloseReason, End, Engine, EpochCells, Failure, FailureClass, Instant, Lease,
-    Mailbox, Notify, Principal, RejectCode, Report, SessionId, TaskId, Text, Watcher, WorkerId,
-    WorkerSession,
+    Mailbox, NewTask, Notify, Principal, RejectCode, Report, SessionId, TaskId, Text, Watcher,
+    WorkerId, WorkerSession,
 };
 
 use super::answer::{self, core_lease, err};
@@ -495,8 +495,8 @@ impl<F: CellFamily> ServerSession<F> {
         payload: Bytes,
         now: Instant,
     ) {
-        let m::SubmitBatch { req, tasks, wait } = batch;
-        let ack = match self.batch_items(req, tasks, payload, wait, now) {
+        let req = batch.req;
+        let ack = match self.batch_items(batch, payload, now) {
             Ok(items) => m::SubmitBatchAck { req, items, err: None },
             Err(error) => m::SubmitBatchAck { req, items: Vec::new(), err: Some(Box::new(error)) },
         };
@@ -507,12 +507,11 @@ impl<F: CellFamily> ServerSession<F> {
     /// after that (it drains, a quota is used up) is refused by item.
     fn batch_items(
         &mut self,
-        req: u64,
-        tasks: Vec<m::BatchTask>,
+        batch: m::SubmitBatch,
         mut payload: Bytes,
-        wait: bool,
         now: Instant,
     ) -> Result<Vec<m::BatchItem>, m::Err> {
+        let m::SubmitBatch { req, tasks, wait, common } = batch;
         if tasks.len() > limits::BATCH_TASKS_MAX {
             let (count, max) = (tasks.len(), limits::BATCH_TASKS_MAX);
             let what = format!("a batch of {count} tasks, at most {max}");
@@ -522,6 +521,14 @@ impl<F: CellFamily> ServerSession<F> {
             let what = "too many outcomes are waited for on this session";
             return Err(err(WireCode::LimitExceeded, what));
         }
+        let mut shared = match common {
+            None => None,
+            Some(spec) => {
+                let route = self.routes.of(&self.engine, &spec)?.clone();
+                Some((route, intake::options(*spec)?))
+            }
+        };
+        // Tasks that say something of their own have a route of their own.
         let mut judged = Vec::with_capacity(tasks.len());
         for m::BatchTask { task, payload_len } in tasks {
             let share = usize::try_from(payload_len).ok().filter(|len| *len <= payload.len());
@@ -530,20 +537,33 @@ impl<F: CellFamily> ServerSession<F> {
                 return Err(err(WireCode::Malformed, what));
             };
             let bytes = payload.split_to(share);
-            let route = self.routes.of(&self.engine, &task)?.clone();
-            let ids = &mut self.ids;
             let max = self.greeting.payload_max;
-            judged.push((route, intake::task(task, bytes, max, || ids.next(now))?));
+            let ids = &mut self.ids;
+            judged.push(match (task, &shared) {
+                (Some(spec), _) => {
+                    let route = self.routes.of(&self.engine, &spec)?.clone();
+                    (Some(route), intake::task(*spec, bytes, max, || ids.next(now))?)
+                }
+                (None, Some((_, options))) => {
+                    let payload = intake::payload(bytes, max)?;
+                    (None, NewTask { id: ids.next(now), payload, options: options.clone() })
+                }
+                (None, None) => {
+                    return Err(err(WireCode::Malformed, "a task of the batch says nothing"));
+                }
+            });
         }
         if !payload.is_empty() {
             let what = "the frame's payload is longer than those of the batch";
             return Err(err(WireCode::Malformed, what));
         }
         let mut items = Vec::with_capacity(judged.len());
-        for (mut route, task) in judged {
+        for (mut own, task) in judged {
             let watcher = if wait { Some(self.watcher(req)?) } else { None };
             let id = Bytes::copy_from_slice(task.id.as_bytes());
-            items.push(match self.engine.submit(&self.principal, &mut route, task, watcher, now) {
+            let route = own.as_mut().or_else(|| shared.as_mut().map(|(route, _)| route));
+            let Some(route) = route else { continue };
+            items.push(match self.engine.submit(&self.principal, route, task, watcher, now) {
                 Ok(submitted) => {
                     self.waits = self.waits.saturating_add(usize::from(wait));
                     let durable = submitted.durable;
@@ -567,7 +587,7 @@ impl<F: CellFamily> ServerSession<F> {
                 err: Some(Box::new(error)),
                 ..m::Outcome::default()
             };
-            self.answers.push_back((channel, Frame::Outcome(refused, Bytes::new())));
+            self.answers.push_back((channel, Frame::Outcome(Box::new(refused), Bytes::new())));
         }
     }
 
@@ -688,7 +708,7 @@ impl<F: CellFamily> ServerSession<F> {
                 err: Some(Box::new(err(WireCode::DeadlineExceeded, "it has not ended in time"))),
                 ..m::Outcome::default()
             };
-            let frame = Frame::Outcome(late, Bytes::new());
+            let frame = Frame::Outcome(Box::new(late), Bytes::new());
             self.answers.push_back((Channel::Lane(0), frame));
         }
     }

@@ -1,5 +1,6 @@
 //! The codec: frames to bytes and back, however the bytes are cut.
 
+mod flood;
 mod sample;
 mod tally;
 

@@ -70,7 +70,7 @@ pub(crate) fn frames() -> Vec<Frame> {
         }),
         Frame::Demand(m::Demand { pool_ref: 1, waiting: 2 }),
         Frame::Offer(
-            m::Offer { task_id: id.clone(), lease, attempt: 1, ..m::Offer::default() },
+            Box::new(m::Offer { task_id: id.clone(), lease, attempt: 1, ..m::Offer::default() }),
             payload.clone(),
         ),
         Frame::Accept(m::Accept { leases: vec![lease; 3] }),
@@ -98,8 +98,9 @@ pub(crate) fn frames() -> Vec<Frame> {
         Frame::SubmitBatch(
             m::SubmitBatch {
                 req: 1,
-                tasks: vec![m::BatchTask { task, payload_len: 7 }],
+                tasks: vec![m::BatchTask { task: Some(Box::new(task.clone())), payload_len: 7 }],
                 wait: false,
+                common: Some(Box::new(task)),
             },
             payload.clone(),
         ),
@@ -110,7 +111,7 @@ pub(crate) fn frames() -> Vec<Frame> {
         }),
         Frame::Await(m::Await { req: 1, task_id: id.clone(), timeout: 500 }),
         Frame::Outcome(
-            m::Outcome { req: 1, task_id: id.clone(), state: 5, ..m::Outcome::default() },
+            Box::new(m::Outcome { req: 1, task_id: id.clone(), state: 5, ..m::Outcome::default() }),
             payload.clone(),
         ),
         Frame::Query(m::Query {

@@ -17,7 +17,7 @@ pub(crate) fn goodbye_ack() -> Frame {
 
 /// A frame that carries a payload beside its header.
 pub(crate) fn loaded(number: u64, payload: Bytes) -> Frame {
-    Frame::Offer(m::Offer { ordinal: number, ..m::Offer::default() }, payload)
+    Frame::Offer(Box::new(m::Offer { ordinal: number, ..m::Offer::default() }), payload)
 }
 
 pub(crate) fn piece(stream_ref: u64, offset: u64, last: bool, bytes: Bytes) -> Frame {

@@ -103,10 +103,13 @@ fn a_payload_over_the_cap_ends_the_session() {
 fn a_batch_over_its_limits_is_refused_whole() {
     let mut bed = Bed::new();
     let mut pair = bed.pair();
-    let item = || m::BatchTask { task: spec("echo"), payload_len: 0 };
+    let item = || m::BatchTask { task: None, payload_len: 0 };
     for (count, taken) in [(limits::BATCH_TASKS_MAX, true), (limits::BATCH_TASKS_MAX + 1, false)] {
         let tasks = (0..count).map(|_| item()).collect();
-        pair.client.submit_batch(m::SubmitBatch { req: 1, tasks, wait: false }, Bytes::new());
+        pair.client.submit_batch(
+            m::SubmitBatch { req: 1, tasks, wait: false, common: Some(Box::new(spec("echo"))) },
+            Bytes::new(),
+        );
         pair.run().expect("in order");
         let ack = events(&mut pair).into_iter().find_map(|event| match event {
             Event::SubmitBatchAck(ack) => Some(ack),

@@ -1,6 +1,7 @@
 //! Both sides of a session as a pair, in memory, on a clock in the test's hand.
 
 mod bed;
+mod flood;
 mod limits;
 mod liveness;
 mod loss;

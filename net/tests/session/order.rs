@@ -52,7 +52,7 @@ fn illegal_order() {
         vec![hello(), Frame::Update(Box::new(register(&["echo"], 1)))],
         vec![hello(), Frame::Result(m::TaskResult::default(), Bytes::new())],
         vec![hello(), Frame::HelloAck(Box::default())],
-        vec![hello(), Frame::Offer(m::Offer::default(), Bytes::new())],
+        vec![hello(), Frame::Offer(Box::default(), Bytes::new())],
     ];
     for frames in cases {
         let names: Vec<&str> = frames.iter().map(Frame::name).collect();
@@ -81,9 +81,7 @@ fn no_common_version_is_said_so() {
 #[test]
 fn a_client_refuses_what_is_not_for_it() {
     let mut bed = Bed::new();
-    for frame in
-        [Frame::Offer(m::Offer::default(), Bytes::new()), Frame::Reply(m::Reply::default())]
-    {
+    for frame in [Frame::Offer(Box::default(), Bytes::new()), Frame::Reply(m::Reply::default())] {
         let mut pair = bed.pair();
         let now = pair.now();
         assert!(pair.client.handle_frame(Channel::Control, frame, now).is_err());

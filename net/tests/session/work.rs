@@ -79,9 +79,11 @@ fn batches_are_taken_whole_or_not_at_all() {
     let mut bed = Bed::new();
     let mut producer = bed.pair();
     let mut worker = bed.worker(&["echo"], 100);
-    let item =
-        |activity_type: &str, payload_len| m::BatchTask { task: spec(activity_type), payload_len };
-    let batch = |req, tasks| m::SubmitBatch { req, tasks, wait: true };
+    let item = |activity_type: &str, payload_len| m::BatchTask {
+        task: Some(Box::new(spec(activity_type))),
+        payload_len,
+    };
+    let batch = |req, tasks| m::SubmitBatch { req, tasks, wait: true, common: None };
     producer.client.submit_batch(
         batch(1, vec![item("echo", 2), item("echo", 0), item("echo", 3)]),
         Bytes::from_static(b"abcde"),

@@ -83,7 +83,9 @@ pub(super) struct Submission {
 }
 
 pub(super) struct Batch {
-    pub(super) tasks: Vec<(Spec, Bytes)>,
+    /// What all tasks are that say nothing of their own.
+    pub(super) common: Box<Spec>,
+    pub(super) tasks: Vec<(Option<Box<Spec>>, Bytes)>,
     pub(super) ack: AckSender<Vec<Accepted>>,
     /// One for each task, or none at all.
     pub(super) outcomes: Vec<OutcomeSender>,

@@ -161,7 +161,7 @@ impl ClientLife {
                     session.submit(Box::new(submit), payload);
                     Open::Submit { ack, outcome }
                 }
-                Command::Batch(Batch { tasks, ack, outcomes }) => {
+                Command::Batch(Batch { common, tasks, ack, outcomes }) => {
                     let size = tasks.iter().map(|(_, payload)| payload.len()).sum();
                     let mut payloads = BytesMut::with_capacity(size);
                     let mut items = Vec::with_capacity(tasks.len());
@@ -170,7 +170,8 @@ impl ClientLife {
                         items.push(m::BatchTask { task, payload_len: payload.len() as u64 });
                     }
                     let wait = !outcomes.is_empty();
-                    let batch = m::SubmitBatch { req, tasks: items, wait };
+                    let common = Some(common);
+                    let batch = m::SubmitBatch { req, tasks: items, wait, common };
                     session.submit_batch(batch, payloads.freeze());
                     Open::Batch { ack: Some(ack), outcomes }
                 }

@@ -207,16 +207,28 @@ pub(super) async fn batch<T>(
     }
     let (mut outcomes, mut waiting) = (Vec::new(), Vec::new());
     let mut tasks = Vec::with_capacity(payloads.len());
+    let mut common = None;
     for payload in payloads {
-        let (payload, spec) = with_content_type(payload, spec.clone(), options);
-        tasks.push((spec, payload));
+        let content_type =
+            options.content_type.as_deref().unwrap_or_else(|| payload.content_type());
+        // The first says what is common; whoever differs says so.
+        let common = common.get_or_insert_with(|| {
+            let content_type = Bytes::copy_from_slice(content_type.as_bytes());
+            Box::new(Spec { content_type, ..spec.clone() })
+        });
+        let own = (common.content_type != content_type.as_bytes()).then(|| {
+            let content_type = Bytes::copy_from_slice(content_type.as_bytes());
+            Box::new(Spec { content_type, ..spec.clone() })
+        });
+        tasks.push((own, payload.into_bytes()));
         if let (Some(outcome), Some(waiter)) = waiter(options) {
             outcomes.push(outcome);
             waiting.push(waiter);
         }
     }
     let (ack, acked) = oneshot::channel();
-    let batch = Batch { tasks, ack, outcomes };
+    let common = common.unwrap_or_default();
+    let batch = Batch { common, tasks, ack, outcomes };
     client.requests.send(Command::Batch(batch)).map_err(|_| SubmitErrorKind::Closed)?;
     let accepted = acked.await.unwrap_or(Err(SubmitErrorKind::AnswerLost))?;
     let mut waiting = waiting.into_iter();
