@@ -15,6 +15,7 @@ use crate::task::TaskHandle;
 use crate::worker::DEFAULT_NAMESPACE;
 
 mod ask;
+mod open;
 mod request;
 mod session;
 mod submit;

@@ -1,7 +1,9 @@
 //! The client's side of a session: commands in, events out.
 
+mod event;
 mod session;
 mod unsettled;
 
-pub use session::{ClientHello, ClientSession, Ended, Event, Welcome};
+pub use event::{ClientHello, Ended, Event, Welcome};
+pub use session::ClientSession;
 pub use unsettled::Unsettled;

@@ -6,111 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use slipswitch_core::Instant;
 
+use super::event::{ClientHello, Ended, Event, Welcome};
 use super::unsettled::Unsettled;
 use crate::proto::messages as m;
 use crate::proto::{
-    Assembly, Channel, Driver, Feature, Frame, Lost, PROTO_VERSION, Pieces, ProtocolError,
+    Assembly, Channel, Departures, Driver, Feature, Frame, Lost, PROTO_VERSION, ProtocolError,
     WireCode, limits,
 };
-
-/// What a client says first.
-#[derive(Clone, Debug, Default)]
-pub struct ClientHello {
-    /// The library it is built with.
-    pub sdk_name: String,
-    /// That library's version.
-    pub sdk_version: String,
-    /// Its wall clock in milliseconds since 1970, for people.
-    pub wall_clock: u64,
-}
-
-/// What the server said first.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Welcome {
-    /// Random for each server.
-    pub server_id: Bytes,
-    /// Random for each session.
-    pub session_id: Bytes,
-    /// How long a lease lives without a beat.
-    pub lease_ttl: Duration,
-    /// How long an offer may stay unanswered.
-    pub accept_timeout: Duration,
-    /// The server's limits.
-    pub limits: m::Limits,
-}
-
-/// Why a session is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Ended {
-    /// This side said goodbye and was heard, or the time to hear it was over.
-    Done,
-    /// The server said goodbye.
-    Goodbye {
-        /// Its reason; none if it is one of a later version.
-        reason: Option<m::GoodbyeReason>,
-        /// Its words.
-        message: String,
-    },
-    /// The server did not say hello in time.
-    NoWelcome,
-    /// The server was silent for too long.
-    Silent,
-    /// The server broke the protocol.
-    Violation(ProtocolError),
-    /// The transport is gone.
-    Lost(Lost),
-}
-
-/// What happened on a session.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Event {
-    /// The server said hello.
-    Welcome(Welcome),
-    /// The answer to a registration or update.
-    Registered(m::RegisterAck),
-    /// A task. Accept it before the handler sees it, or reject it.
-    Offer(Box<m::Offer>, Bytes),
-    /// A report was judged.
-    Verdict {
-        /// The task.
-        task_id: Bytes,
-        /// The delivery.
-        lease: m::Lease,
-        /// As [`VerdictKind`](m::VerdictKind) numbers them.
-        verdict: u32,
-    },
-    /// Stop working on a delivery, then report or reject it.
-    Cancel {
-        /// The delivery.
-        lease: m::Lease,
-        /// As [`CancelKind`](m::CancelKind) numbers them.
-        reason: u32,
-    },
-    /// The server asks to finish and leave.
-    Drain(m::Drain),
-    /// What became of a submission.
-    SubmitAck(m::SubmitAck),
-    /// What became of a batch.
-    SubmitBatchAck(m::SubmitBatchAck),
-    /// How a task ended.
-    Outcome(Box<m::Outcome>, Bytes),
-    /// The answer to a question.
-    Reply(m::Reply),
-    /// The answer to a command of an operator.
-    AdminAck(m::AdminAck),
-    /// Something was refused that has no answer of its own; `req` is 0 if it was no request.
-    Refused {
-        /// The request.
-        req: u64,
-        /// Why.
-        err: m::Err,
-    },
-    /// The session is over. Nothing follows.
-    Ended(Ended),
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -131,8 +33,7 @@ pub struct ClientSession {
     control: VecDeque<Frame>,
     lane: VecDeque<Frame>,
     accepts: Vec<m::Lease>,
-    pieces: VecDeque<Pieces>,
-    next_ref: u64,
+    departures: Departures,
     assembly: Assembly<Frame>,
     events: VecDeque<Event>,
     unsettled: Unsettled,
@@ -176,8 +77,7 @@ impl ClientSession {
             control: VecDeque::from([Frame::Hello(Box::new(frame))]),
             lane: VecDeque::new(),
             accepts: Vec::new(),
-            pieces: VecDeque::new(),
-            next_ref: 0,
+            departures: Departures::default(),
             assembly: Assembly::new(limits::PAYLOAD_CAP),
             events: VecDeque::new(),
             unsettled,
@@ -287,22 +187,38 @@ impl ClientSession {
         }
     }
 
-    fn send_report(&mut self, mut result: m::TaskResult, payload: Bytes) {
-        self.flush_accepts();
-        let payload = self.on_stream(payload, &mut result.stream_ref);
+    fn send_report(&mut self, result: m::TaskResult, payload: Bytes) {
         self.lane.push_back(Frame::Result(result, payload));
     }
 
-    fn flush_accepts(&mut self) {
-        if !self.accepts.is_empty() {
-            let leases = std::mem::take(&mut self.accepts);
-            self.lane.push_back(Frame::Accept(m::Accept { leases }));
+    /// The next frame of the lanes. What has a large payload waits while too many of those are on
+    /// their way, and all behind it.
+    fn next_of_lane(&mut self) -> Option<Frame> {
+        let may_go = match self.lane.front()? {
+            Frame::Goodbye(_) => self.departures.is_empty(),
+            Frame::SubmitBatch(..) => true,
+            frame => {
+                frame.payload().len() <= limits::INLINE_PAYLOAD_MAX || !self.departures.is_full()
+            }
+        };
+        if !may_go {
+            return None;
         }
+        let mut frame = self.lane.pop_front()?;
+        match &mut frame {
+            Frame::Submit(submit, payload) => {
+                *payload = self.departures.load(std::mem::take(payload), &mut submit.stream_ref);
+            }
+            Frame::Result(result, payload) => {
+                *payload = self.departures.load(std::mem::take(payload), &mut result.stream_ref);
+            }
+            _ => {}
+        }
+        Some(frame)
     }
 
     /// Hands a task in.
-    pub fn submit(&mut self, mut submit: Box<m::Submit>, payload: Bytes) {
-        let payload = self.on_stream(payload, &mut submit.stream_ref);
+    pub fn submit(&mut self, submit: Box<m::Submit>, payload: Bytes) {
         self.lane.push_back(Frame::Submit(submit, payload));
     }
 
@@ -339,7 +255,6 @@ impl ClientSession {
             Stage::Open => {
                 let goodbye = m::Goodbye { reason: reason.number(), message: String::new() };
                 // On the first lane, behind all that was said there before.
-                self.flush_accepts();
                 self.lane.push_back(Frame::Goodbye(goodbye));
                 self.stage = Stage::Leaving(now + limits::GOODBYE_DEADLINE);
             }
@@ -353,20 +268,10 @@ impl ClientSession {
             self.stage = Stage::Closed;
             self.beat_due = None;
             self.lane.clear();
-            self.pieces.clear();
+            self.accepts.clear();
+            self.departures.clear();
             self.events.push_back(Event::Ended(ended));
         }
-    }
-
-    fn on_stream(&mut self, payload: Bytes, stream_ref: &mut Option<u64>) -> Bytes {
-        if payload.len() <= limits::INLINE_PAYLOAD_MAX {
-            *stream_ref = None;
-            return payload;
-        }
-        self.next_ref = self.next_ref.wrapping_add(1);
-        *stream_ref = Some(self.next_ref);
-        self.pieces.push_back(Pieces::new(self.next_ref, payload));
-        Bytes::new()
     }
 
     fn take(&mut self, frame: Frame, now: Instant) -> Result<(), ProtocolError> {
@@ -563,8 +468,12 @@ impl Driver for ClientSession {
         if let Some(frame) = self.control.pop_front() {
             return Some((Channel::Control, frame));
         }
-        self.flush_accepts();
-        if let Some(frame) = self.lane.pop_front() {
+        // Ahead of everything else: the accept clock runs, and results come after their accepts.
+        if !self.accepts.is_empty() {
+            let leases = std::mem::take(&mut self.accepts);
+            return Some((Channel::Lane(0), Frame::Accept(m::Accept { leases })));
+        }
+        if let Some(frame) = self.next_of_lane() {
             // One lease stays on one lane: the worker's frames on the first, where offers come.
             let channel = match &frame {
                 Frame::Submit(..) | Frame::SubmitBatch(..) => self.lane(),
@@ -572,13 +481,7 @@ impl Driver for ClientSession {
             };
             return Some((channel, frame));
         }
-        loop {
-            let pieces = self.pieces.front_mut()?;
-            if let Some(frame) = pieces.next() {
-                return Some((Channel::Lane(0), frame));
-            }
-            self.pieces.pop_front();
-        }
+        self.departures.next_piece().map(|frame| (Channel::Lane(0), frame))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
+use super::census;
 use super::frame::{Frame, ProtocolError, payload_max};
 use super::limits;
 use super::varint::{self, Read};
@@ -56,6 +57,7 @@ impl Decoder {
     pub fn next(&mut self) -> Result<Option<Frame>, ProtocolError> {
         loop {
             let Some((number, header, payload)) = self.next_raw()? else { return Ok(None) };
+            census::check(number, &header)?;
             if let Some(frame) = Frame::decode(number, header, payload)? {
                 return Ok(Some(frame));
             }

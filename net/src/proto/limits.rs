@@ -16,8 +16,12 @@ pub const PAYLOAD_CAP: usize = 16 << 20;
 pub const BATCH_TASKS_MAX: usize = 1_000;
 /// Bytes of the payloads of one batch.
 pub const BATCH_BYTES_MAX: usize = 16 << 20;
-/// Payloads of a peer that are under way at once, each on its own stream.
-pub const PAYLOADS_UNDER_WAY_MAX: usize = 64;
+/// Payloads of a peer that are under way at once, each on its own stream, and frames that wait for
+/// one. Twice what [`PAYLOADS_AHEAD_MAX`] and the shell's buffers and windows let a sender reach.
+pub const PAYLOADS_UNDER_WAY_MAX: usize = 128;
+/// Payloads whose frames are sent and whose pieces were not begun or ended: a sender that has so
+/// many sends pieces before it sends another such frame.
+pub const PAYLOADS_AHEAD_MAX: usize = 8;
 /// Bytes of payloads that are under way or wait for their frame.
 pub const PAYLOAD_BYTES_UNDER_WAY_MAX: usize = 32 << 20;
 /// Headers of one task.
@@ -40,6 +44,8 @@ pub const NON_RETRYABLE_MAX: usize = 32;
 pub const LABEL_MAX: usize = 256;
 /// Leases in one frame.
 pub const LEASES_MAX: usize = 65_536;
+/// Fields of one header, those of the messages in it included where there may be many.
+pub const FIELDS_MAX: usize = LEASES_MAX + 64;
 /// Requests of one session that are not answered yet, outcomes waited for included.
 pub const REQUESTS_MAX: usize = 65_536;
 /// Items in one page of a reply.

@@ -11,6 +11,7 @@
     clippy::arithmetic_side_effects
 )]
 
+mod census;
 mod code;
 mod decoder;
 mod driver;
@@ -26,4 +27,4 @@ pub use decoder::Decoder;
 pub use driver::{Channel, Driver, Lost};
 pub use frame::{Frame, ProtocolError};
 pub use hello::{Feature, PROTO_VERSION, agree_features, agree_version};
-pub use payload::{Assembly, Pieces};
+pub use payload::{Assembly, Departures, Pieces};

@@ -1,5 +1,7 @@
 //! Payloads on streams of their own: cut into pieces, and put together again.
 
+use std::collections::VecDeque;
+
 use bytes::{Bytes, BytesMut};
 use rustc_hash::FxHashMap;
 
@@ -34,6 +36,58 @@ impl Iterator for Pieces {
             self.rest = Some(rest);
         }
         Some(Frame::Payload { stream_ref, offset, last, bytes })
+    }
+}
+
+/// Payloads that leave beside their frames.
+///
+/// Frames must not run ahead of their payloads by more than the receiver keeps: while
+/// [`Departures::is_full`], the sender sends pieces before it sends another frame with a large
+/// payload. [`Departures::load`] is called when a frame is sent, not when it is queued.
+#[derive(Debug, Default)]
+pub struct Departures {
+    next_ref: u64,
+    pieces: VecDeque<Pieces>,
+}
+
+impl Departures {
+    /// Leaves a payload in its frame, or gives it a stream of its own and leaves nothing.
+    pub fn load(&mut self, payload: Bytes, stream_ref: &mut Option<u64>) -> Bytes {
+        if payload.len() <= limits::INLINE_PAYLOAD_MAX {
+            *stream_ref = None;
+            return payload;
+        }
+        self.next_ref = self.next_ref.wrapping_add(1);
+        *stream_ref = Some(self.next_ref);
+        self.pieces.push_back(Pieces::new(self.next_ref, payload));
+        Bytes::new()
+    }
+
+    /// The next piece to send: one payload after the other, in the order of their frames.
+    pub fn next_piece(&mut self) -> Option<Frame> {
+        let pieces = self.pieces.front_mut()?;
+        let frame = pieces.next();
+        if pieces.rest.is_none() {
+            self.pieces.pop_front();
+        }
+        frame
+    }
+
+    /// Says whether pieces must go before another payload is loaded.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.pieces.len() >= limits::PAYLOADS_AHEAD_MAX
+    }
+
+    /// Says whether no piece is waiting.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Forgets what has not been sent.
+    pub fn clear(&mut self) {
+        self.pieces.clear();
     }
 }
 
@@ -122,8 +176,13 @@ impl<T> Assembly<T> {
         let size = part.len().saturating_add(bytes.len());
         let all = self.bytes.saturating_add(bytes.len());
         if size > self.payload_max || all > limits::PAYLOAD_BYTES_UNDER_WAY_MAX {
-            let max = self.payload_max;
-            return Err(ProtocolError::violation(format!("a payload of more than {max} bytes")));
+            let max = if size > self.payload_max {
+                self.payload_max
+            } else {
+                limits::PAYLOAD_BYTES_UNDER_WAY_MAX
+            };
+            let what = format!("payloads under way: more than {max} bytes");
+            return Err(ProtocolError::violation(what));
         }
         part.extend_from_slice(bytes);
         self.bytes = all;

@@ -2,7 +2,9 @@
 
 mod answer;
 mod intake;
+mod producer;
 mod query;
 mod session;
+mod worker;
 
 pub use session::{Greeting, ServerSession, TaskIds};

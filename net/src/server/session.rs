@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    Beat, CellFamily, CloseReason, End, Engine, EpochCells, Failure, FailureClass, Instant, Lease,
-    Mailbox, NewTask, Notify, Principal, RejectCode, Report, SessionId, TaskId, Text, Watcher,
-    WorkerId, WorkerSession,
+    CellFamily, CloseReason, Engine, EpochCells, Instant, Mailbox, Notify, Principal, SessionId,
+    TaskId, WorkerId, WorkerSession,
 };
 
-use super::answer::{self, core_lease, err};
-use super::intake::{self, Routes};
+use super::answer::{self, err};
+use super::intake::Routes;
 use super::query;
 use crate::proto::messages as m;
 use crate::proto::{
@@ -60,34 +59,34 @@ enum Stage {
 /// Nothing reaches the engine before the peer has said hello, and nothing without the principal
 /// that the transport found.
 pub struct ServerSession<F: CellFamily = EpochCells> {
-    engine: Arc<Engine<F>>,
-    principal: Principal,
-    id: SessionId,
-    link: Arc<dyn Notify>,
-    ids: Box<dyn TaskIds>,
-    greeting: Greeting,
+    pub(super) engine: Arc<Engine<F>>,
+    pub(super) principal: Principal,
+    pub(super) id: SessionId,
+    pub(super) link: Arc<dyn Notify>,
+    pub(super) ids: Box<dyn TaskIds>,
+    pub(super) greeting: Greeting,
     stage: Stage,
-    worker: Option<WorkerSession<F>>,
-    mailbox: Arc<Mailbox>,
-    routes: Routes,
-    control: VecDeque<Frame>,
-    answers: VecDeque<(Channel, Frame)>,
-    verdicts: Vec<m::Verdict>,
-    pieces: VecDeque<Pieces>,
-    next_ref: u64,
-    assembly: Assembly<(Channel, Frame)>,
+    pub(super) worker: Option<WorkerSession<F>>,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) routes: Routes,
+    pub(super) control: VecDeque<Frame>,
+    pub(super) answers: VecDeque<(Channel, Frame)>,
+    pub(super) verdicts: Vec<m::Verdict>,
+    pub(super) pieces: VecDeque<Pieces>,
+    pub(super) next_ref: u64,
+    pub(super) assembly: Assembly<(Channel, Frame)>,
     /// Outcomes that the peer waits for, with a limit of time or not.
-    waits: usize,
+    pub(super) waits: usize,
     /// Awaits that end at a time, and those that still wait of them.
-    timed: BTreeMap<(Instant, u64), ()>,
-    timed_due: BTreeMap<u64, Instant>,
-    outcomes: VecDeque<slipswitch_core::Delivered>,
-    heard: Instant,
-    pinged: bool,
-    nonce: u64,
-    told_drain: bool,
+    pub(super) timed: BTreeMap<(Instant, u64), ()>,
+    pub(super) timed_due: BTreeMap<u64, Instant>,
+    pub(super) outcomes: VecDeque<slipswitch_core::Delivered>,
+    pub(super) heard: Instant,
+    pub(super) pinged: bool,
+    pub(super) nonce: u64,
+    pub(super) told_drain: bool,
     /// The goodbye, until everything else is said.
-    last_word: Option<m::Goodbye>,
+    pub(super) last_word: Option<m::Goodbye>,
 }
 
 impl<F: CellFamily> ServerSession<F> {
@@ -290,104 +289,6 @@ impl<F: CellFamily> ServerSession<F> {
         Ok(())
     }
 
-    fn register(&mut self, frame: m::Register, now: Instant) -> Result<(), ProtocolError> {
-        if self.worker.is_some() {
-            return Err(ProtocolError::violation("a second Register on one session"));
-        }
-        let req = frame.req;
-        let admitted = intake::register(frame).and_then(|register| {
-            let link = Arc::clone(&self.link);
-            let worker = self.engine.register(&self.principal, self.id, register, link, now);
-            worker.map_err(|error| answer::register_error(&error))
-        });
-        let ack = match admitted {
-            Ok(worker) => {
-                let ack = registered(req, &worker);
-                self.worker = Some(worker);
-                ack
-            }
-            Err(error) => m::RegisterAck { req, err: Some(error), ..m::RegisterAck::default() },
-        };
-        self.control.push_back(Frame::RegisterAck(ack));
-        Ok(())
-    }
-
-    /// Frames that only a registered worker sends.
-    fn of_worker(&mut self, frame: Frame, now: Instant) -> Result<(), ProtocolError> {
-        let Some(worker) = &mut self.worker else {
-            let what = format!("{} without a registration", frame.name());
-            return Err(ProtocolError::violation(what));
-        };
-        match frame {
-            Frame::Update(update) => {
-                let changed = intake::pools(&update.pools).and_then(|pools| {
-                    let changed = worker.update(pools, now);
-                    changed.map_err(|error| answer::register_error(&error))
-                });
-                let ack = match changed {
-                    Ok(_) => registered(update.req, worker),
-                    Err(error) => m::RegisterAck {
-                        req: update.req,
-                        err: Some(error),
-                        ..m::RegisterAck::default()
-                    },
-                };
-                self.control.push_back(Frame::RegisterAck(ack));
-            }
-            Frame::Credit(credit) => {
-                if !credit.scope.is_none_or(|scope| scope.all) {
-                    let what = "this server does not do credit for one pool yet";
-                    let err = Some(err(WireCode::Unsupported, what));
-                    self.control.push_back(Frame::Error(m::Error { req: 0, err }));
-                } else {
-                    worker.credit(credit.limit, credit.seq, now);
-                }
-            }
-            Frame::Accept(accept) => {
-                for lease in accept.leases {
-                    worker.accept(core_lease(lease), now);
-                }
-            }
-            Frame::Reject(reject) => {
-                let code = match reject.code {
-                    1 => RejectCode::NoCapacity,
-                    2 => RejectCode::UnknownType,
-                    4 => RejectCode::Draining,
-                    _ => RejectCode::Malformed,
-                };
-                worker.reject(core_lease(reject.lease), code, now);
-            }
-            Frame::Heartbeat(beat) => {
-                let leases: Vec<Lease> = beat.leases.iter().copied().map(core_lease).collect();
-                let lost = if beat.all {
-                    worker.beat(Beat::All, now)
-                } else {
-                    worker.beat(Beat::Leases(&leases), now)
-                };
-                let mut cancel = Vec::new();
-                while let Some((lease, reason)) = worker.poll_cancel() {
-                    cancel.push(answer::cancel(lease, reason));
-                }
-                let lost = lost.into_iter().map(answer::lease).collect();
-                let ack = m::HeartbeatAck { seq: beat.seq, cancel, lost };
-                self.control.push_back(Frame::HeartbeatAck(ack));
-            }
-            Frame::Drain(_) => {
-                // The worker leaves by its own will: nothing more is offered, what it has it may
-                // finish.
-                let running = u32::try_from(worker.running()).unwrap_or(u32::MAX);
-                worker.drain(now);
-                self.told_drain = true;
-                self.control.push_back(Frame::DrainAck(m::DrainAck { running }));
-            }
-            other => {
-                let what = format!("{} is not for a server", other.name());
-                return Err(ProtocolError::violation(what));
-            }
-        }
-        Ok(())
-    }
-
     fn await_payload(
         &mut self,
         at: u64,
@@ -416,193 +317,6 @@ impl<F: CellFamily> ServerSession<F> {
             Frame::Result(result, _) => self.result(result, payload, now),
             other => Err(ProtocolError::violation(format!("{} has no payload", other.name()))),
         }
-    }
-
-    fn result(
-        &mut self,
-        result: m::TaskResult,
-        payload: Bytes,
-        now: Instant,
-    ) -> Result<(), ProtocolError> {
-        let Some(worker) = &mut self.worker else {
-            return Err(ProtocolError::violation("Result without a registration"));
-        };
-        let lease = result.lease;
-        match report(result, payload, self.greeting.payload_max) {
-            Ok(report) => {
-                let verdict = answer::verdict(worker.result(report, now)) as u32;
-                self.verdicts.push(m::Verdict { lease, verdict });
-            }
-            Err(error) => {
-                // The session lives; the delivery is the worker's as before.
-                self.control.push_back(Frame::Error(m::Error { req: 0, err: Some(error) }));
-            }
-        }
-        Ok(())
-    }
-
-    fn watcher(&mut self, req: u64) -> Result<Watcher, m::Err> {
-        if self.waits >= limits::REQUESTS_MAX {
-            let what = "too many outcomes are waited for on this session";
-            return Err(err(WireCode::LimitExceeded, what));
-        }
-        Ok(Watcher { mailbox: Arc::clone(&self.mailbox), tag: req })
-    }
-
-    fn submit(&mut self, channel: Channel, submit: m::Submit, payload: Bytes, now: Instant) {
-        let m::Submit { req, task, wait, .. } = submit;
-        let taken = self.submit_one(req, task, payload, wait, now);
-        let ack = match taken {
-            Ok(submitted) => m::SubmitAck {
-                req,
-                task_id: Bytes::copy_from_slice(submitted.id.as_bytes()),
-                deduplicated: false,
-                durable: submitted.durable,
-                err: None,
-            },
-            Err(error) => {
-                m::SubmitAck { req, err: Some(Box::new(error)), ..m::SubmitAck::default() }
-            }
-        };
-        self.answers.push_back((channel, Frame::SubmitAck(ack)));
-    }
-
-    fn submit_one(
-        &mut self,
-        req: u64,
-        spec: m::TaskSpec,
-        payload: Bytes,
-        wait: bool,
-        now: Instant,
-    ) -> Result<slipswitch_core::Submitted, m::Err> {
-        let watcher = if wait { Some(self.watcher(req)?) } else { None };
-        let route = self.routes.of(&self.engine, &spec)?;
-        let ids = &mut self.ids;
-        let task = intake::task(spec, payload, self.greeting.payload_max, || ids.next(now))?;
-        match self.engine.submit(&self.principal, route, task, watcher, now) {
-            Ok(submitted) => {
-                self.waits = self.waits.saturating_add(usize::from(wait));
-                Ok(submitted)
-            }
-            Err(refused) => Err(answer::submit_error(&refused.error)),
-        }
-    }
-
-    fn submit_batch(
-        &mut self,
-        channel: Channel,
-        batch: m::SubmitBatch,
-        payload: Bytes,
-        now: Instant,
-    ) {
-        let req = batch.req;
-        let ack = match self.batch_items(batch, payload, now) {
-            Ok(items) => m::SubmitBatchAck { req, items, err: None },
-            Err(error) => m::SubmitBatchAck { req, items: Vec::new(), err: Some(Box::new(error)) },
-        };
-        self.answers.push_back((channel, Frame::SubmitBatchAck(ack)));
-    }
-
-    /// Judges all tasks of a batch before it hands in the first. What the engine itself refuses
-    /// after that (it drains, a quota is used up) is refused by item.
-    fn batch_items(
-        &mut self,
-        batch: m::SubmitBatch,
-        mut payload: Bytes,
-        now: Instant,
-    ) -> Result<Vec<m::BatchItem>, m::Err> {
-        let m::SubmitBatch { req, tasks, wait, common } = batch;
-        if tasks.len() > limits::BATCH_TASKS_MAX {
-            let (count, max) = (tasks.len(), limits::BATCH_TASKS_MAX);
-            let what = format!("a batch of {count} tasks, at most {max}");
-            return Err(err(WireCode::LimitExceeded, what));
-        }
-        if wait && self.waits.saturating_add(tasks.len()) > limits::REQUESTS_MAX {
-            let what = "too many outcomes are waited for on this session";
-            return Err(err(WireCode::LimitExceeded, what));
-        }
-        let mut shared = match common {
-            None => None,
-            Some(spec) => {
-                let route = self.routes.of(&self.engine, &spec)?.clone();
-                Some((route, intake::options(*spec)?))
-            }
-        };
-        // Tasks that say something of their own have a route of their own.
-        let mut judged = Vec::with_capacity(tasks.len());
-        for m::BatchTask { task, payload_len } in tasks {
-            let share = usize::try_from(payload_len).ok().filter(|len| *len <= payload.len());
-            let Some(share) = share else {
-                let what = "the payloads of the batch are longer than its frame's";
-                return Err(err(WireCode::Malformed, what));
-            };
-            let bytes = payload.split_to(share);
-            let max = self.greeting.payload_max;
-            let ids = &mut self.ids;
-            judged.push(match (task, &shared) {
-                (Some(spec), _) => {
-                    let route = self.routes.of(&self.engine, &spec)?.clone();
-                    (Some(route), intake::task(*spec, bytes, max, || ids.next(now))?)
-                }
-                (None, Some((_, options))) => {
-                    let payload = intake::payload(bytes, max)?;
-                    (None, NewTask { id: ids.next(now), payload, options: options.clone() })
-                }
-                (None, None) => {
-                    return Err(err(WireCode::Malformed, "a task of the batch says nothing"));
-                }
-            });
-        }
-        if !payload.is_empty() {
-            let what = "the frame's payload is longer than those of the batch";
-            return Err(err(WireCode::Malformed, what));
-        }
-        let mut items = Vec::with_capacity(judged.len());
-        for (mut own, task) in judged {
-            let watcher = if wait { Some(self.watcher(req)?) } else { None };
-            let id = Bytes::copy_from_slice(task.id.as_bytes());
-            let route = own.as_mut().or_else(|| shared.as_mut().map(|(route, _)| route));
-            let Some(route) = route else { continue };
-            items.push(match self.engine.submit(&self.principal, route, task, watcher, now) {
-                Ok(submitted) => {
-                    self.waits = self.waits.saturating_add(usize::from(wait));
-                    let durable = submitted.durable;
-                    m::BatchItem { task_id: id, deduplicated: false, durable, err: None }
-                }
-                Err(refused) => m::BatchItem {
-                    task_id: id,
-                    err: Some(Box::new(answer::submit_error(&refused.error))),
-                    ..m::BatchItem::default()
-                },
-            });
-        }
-        Ok(items)
-    }
-
-    fn wait_for(&mut self, channel: Channel, wait: &m::Await, now: Instant) {
-        if let Err(error) = self.watch(wait, now) {
-            let refused = m::Outcome {
-                req: wait.req,
-                task_id: wait.task_id.clone(),
-                err: Some(Box::new(error)),
-                ..m::Outcome::default()
-            };
-            self.answers.push_back((channel, Frame::Outcome(Box::new(refused), Bytes::new())));
-        }
-    }
-
-    fn watch(&mut self, wait: &m::Await, now: Instant) -> Result<(), m::Err> {
-        let id = TaskId::from_slice(&wait.task_id)
-            .ok_or_else(|| err(WireCode::Malformed, "a task id has 16 bytes"))?;
-        let watcher = self.watcher(wait.req)?;
-        self.engine.watch(&self.principal, id, watcher).map_err(answer::admin_error)?;
-        self.waits = self.waits.saturating_add(1);
-        if wait.timeout > 0 {
-            let due = now + Duration::from_millis(wait.timeout);
-            self.timed.insert((due, wait.req), ());
-            self.timed_due.insert(wait.req, due);
-        }
-        Ok(())
     }
 
     fn admin(&mut self, channel: Channel, admin: &m::Admin, now: Instant) {
@@ -726,69 +440,6 @@ fn goodbye(reason: CloseReason, message: &str) -> m::Goodbye {
         _ => m::GoodbyeReason::ClientGoodbye,
     };
     m::Goodbye { reason: reason.number(), message: message.to_owned() }
-}
-
-fn registered<F: CellFamily>(req: u64, worker: &WorkerSession<F>) -> m::RegisterAck {
-    let pool = |(at, key): (usize, &slipswitch_core::PoolKey)| {
-        let at = u32::try_from(at).unwrap_or(u32::MAX);
-        m::RegisteredPool {
-            pool_ref: at,
-            type_ref: at,
-            namespace: key.namespace.as_str().to_owned(),
-            task_queue: key.task_queue.as_str().to_owned(),
-            r#type: key.activity_type.as_str().to_owned(),
-            err: None,
-        }
-    };
-    m::RegisterAck {
-        req,
-        worker_id: worker.worker_id().as_u64(),
-        generation: worker.generation().as_u64(),
-        pools: worker.pools().iter().enumerate().map(pool).collect(),
-        err: None,
-    }
-}
-
-/// A report as the engine takes it.
-fn report(result: m::TaskResult, payload: Bytes, payload_max: usize) -> Result<Report, m::Err> {
-    let malformed = |what: &str| err(WireCode::Malformed, what);
-    let task =
-        TaskId::from_slice(&result.task_id).ok_or_else(|| malformed("a task id has 16 bytes"))?;
-    let limit = |what: &str, size: usize, max: usize| {
-        if size <= max {
-            return Ok(());
-        }
-        Err(err(WireCode::LimitExceeded, format!("{what}: {size} bytes, at most {max}")))
-    };
-    let text = |what: &str, bytes: Bytes| {
-        limit(what, bytes.len(), limits::CONTENT_TYPE_MAX)?;
-        Text::from_bytes(bytes).ok_or_else(|| malformed("a content type is not UTF-8"))
-    };
-    let end = match result.fail {
-        None => {
-            limit("the result", payload.len(), payload_max)?;
-            End::Completed {
-                payload,
-                content_type: text("the content type", result.content_type)?,
-                encoding: text("the encoding", result.encoding)?,
-            }
-        }
-        Some(fail) => {
-            let m::Fail { class, code, message, details, retry_after } = *fail;
-            limit("the failure code", code.len(), limits::FAILURE_CODE_MAX)?;
-            limit("the message", message.len(), limits::MESSAGE_MAX)?;
-            limit("the details", details.len(), limits::DETAILS_MAX)?;
-            let class = match class {
-                1 => FailureClass::Retryable,
-                2 => FailureClass::Terminal,
-                3 => FailureClass::Infrastructure,
-                _ => return Err(malformed("the failure's class is not known")),
-            };
-            let retry_after = retry_after.map(Duration::from_millis);
-            End::Failed(Failure { class, code, message, details, retry_after })
-        }
-    };
-    Ok(Report { task, lease: core_lease(result.lease), end })
 }
 
 impl<F: CellFamily> Driver for ServerSession<F> {

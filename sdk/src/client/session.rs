@@ -11,9 +11,8 @@ use slipswitch_net::quic::LinkError;
 use tokio::sync::oneshot;
 
 use super::ask::class_word;
-use super::request::{
-    Accepted, AckSender, Answer, AnswerSender, Batch, Command, Question, Requests, Sink, Submission,
-};
+use super::open::{BAD_ID, Open, fail_sent, fail_unsent, refuse_sent};
+use super::request::{Accepted, Answer, Batch, Command, Question, Requests, Sink, Submission};
 use crate::backoff::SessionRecord;
 use crate::connect::ConnectOptions;
 use crate::error::{ConnectError, QueryError, Refusal, SubmitErrorKind};
@@ -22,7 +21,6 @@ use crate::link::Queue;
 use crate::outcome::{Ending, Outcome};
 use crate::payload::Payload;
 use crate::sync::Arc;
-use crate::task::OutcomeSender;
 
 /// Frames that wait to be written, above which commands stay in their queue.
 const BACKLOG_MAX: usize = 4_096;
@@ -45,29 +43,6 @@ pub(super) async fn start(options: ConnectOptions) -> Result<Arc<Requests>, Conn
     let lost = || ConnectError::Local { source: "the IO thread ended unexpectedly".into() };
     first.await.unwrap_or_else(|_| Err(lost()))?;
     Ok(requests)
-}
-
-/// What waits for an answer of the server.
-enum Open {
-    Submit {
-        ack: Option<AckSender<Accepted>>,
-        outcome: Option<Sink>,
-    },
-    Batch {
-        ack: Option<AckSender<Vec<Accepted>>>,
-        outcomes: Vec<OutcomeSender>,
-    },
-    /// The task was accepted; its outcome is to come.
-    Outcome {
-        id: TaskId,
-        sink: Sink,
-    },
-    /// As `Outcome`, for the tasks of a batch.
-    Outcomes(BTreeMap<TaskId, OutcomeSender>),
-    Ask {
-        question: Box<Question>,
-        answer: AnswerSender,
-    },
 }
 
 struct ClientLife {
@@ -448,75 +423,6 @@ impl ClientLife {
             // Whoever waited may have given up.
             done.send(()).ok();
         }
-    }
-}
-
-const BAD_ID: QueryError = QueryError::Malformed { what: "a task id in the answer" };
-
-/// Nothing of it was sent.
-fn fail_unsent(
-    command: Command,
-    submit: impl Fn() -> SubmitErrorKind,
-    query: impl Fn() -> QueryError,
-) {
-    // Whoever waited may have given up, here and below.
-    match command {
-        Command::Submit(submission) => {
-            if let Some(ack) = submission.ack {
-                drop(ack.send(Err(submit())));
-            }
-            if let Some(sink) = submission.outcome {
-                sink.refused(submit());
-            }
-        }
-        Command::Batch(batch) => drop(batch.ack.send(Err(submit()))),
-        Command::Watch(_, outcome) => drop(outcome.send(Err(query()))),
-        Command::Ask(_, answer) => drop(answer.send(Err(query()))),
-        Command::Close(done) => {
-            done.send(()).ok();
-        }
-    }
-}
-
-/// It was sent, and there will be no answer.
-fn fail_sent(open: Open, error: &QueryError) {
-    match open {
-        Open::Submit { ack, outcome } => {
-            if let Some(ack) = ack {
-                drop(ack.send(Err(SubmitErrorKind::AnswerLost)));
-            }
-            if let Some(sink) = outcome {
-                sink.refused(SubmitErrorKind::AnswerLost);
-            }
-        }
-        Open::Batch { ack, .. } => {
-            if let Some(ack) = ack {
-                drop(ack.send(Err(SubmitErrorKind::AnswerLost)));
-            }
-        }
-        Open::Outcome { id, sink } => sink.unknown(id, error.clone()),
-        Open::Outcomes(waiting) => {
-            for outcome in waiting.into_values() {
-                drop(outcome.send(Err(error.clone())));
-            }
-        }
-        Open::Ask { answer, .. } => drop(answer.send(Err(error.clone()))),
-    }
-}
-
-/// The server refused it without an answer of its own.
-fn refuse_sent(open: Open, refusal: Refusal) {
-    match open {
-        Open::Submit { ack, outcome } => {
-            if let Some(ack) = ack {
-                drop(ack.send(Err(refusal.clone().into())));
-            }
-            if let Some(sink) = outcome {
-                sink.refused(refusal.into());
-            }
-        }
-        Open::Batch { ack: Some(ack), .. } => drop(ack.send(Err(refusal.into()))),
-        open => fail_sent(open, &QueryError::Refused(refusal)),
     }
 }
 

@@ -1,0 +1,185 @@
+//! What a producer's frames do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use slipswitch_core::{CellFamily, Instant, NewTask, Submitted, TaskId, Watcher};
+
+use super::answer::{self, err};
+use super::intake;
+use super::session::ServerSession;
+use crate::proto::messages as m;
+use crate::proto::{Channel, Frame, WireCode, limits};
+
+impl<F: CellFamily> ServerSession<F> {
+    fn watcher(&mut self, req: u64) -> Result<Watcher, m::Err> {
+        if self.waits >= limits::REQUESTS_MAX {
+            let what = "too many outcomes are waited for on this session";
+            return Err(err(WireCode::LimitExceeded, what));
+        }
+        Ok(Watcher { mailbox: Arc::clone(&self.mailbox), tag: req })
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        channel: Channel,
+        submit: m::Submit,
+        payload: Bytes,
+        now: Instant,
+    ) {
+        let m::Submit { req, task, wait, .. } = submit;
+        let taken = self.submit_one(req, task, payload, wait, now);
+        let ack = match taken {
+            Ok(submitted) => m::SubmitAck {
+                req,
+                task_id: Bytes::copy_from_slice(submitted.id.as_bytes()),
+                deduplicated: false,
+                durable: submitted.durable,
+                err: None,
+            },
+            Err(error) => {
+                m::SubmitAck { req, err: Some(Box::new(error)), ..m::SubmitAck::default() }
+            }
+        };
+        self.answers.push_back((channel, Frame::SubmitAck(ack)));
+    }
+
+    fn submit_one(
+        &mut self,
+        req: u64,
+        spec: m::TaskSpec,
+        payload: Bytes,
+        wait: bool,
+        now: Instant,
+    ) -> Result<Submitted, m::Err> {
+        let watcher = if wait { Some(self.watcher(req)?) } else { None };
+        let route = self.routes.of(&self.engine, &spec)?;
+        let ids = &mut self.ids;
+        let task = intake::task(spec, payload, self.greeting.payload_max, || ids.next(now))?;
+        match self.engine.submit(&self.principal, route, task, watcher, now) {
+            Ok(submitted) => {
+                self.waits = self.waits.saturating_add(usize::from(wait));
+                Ok(submitted)
+            }
+            Err(refused) => Err(answer::submit_error(&refused.error)),
+        }
+    }
+
+    pub(super) fn submit_batch(
+        &mut self,
+        channel: Channel,
+        batch: m::SubmitBatch,
+        payload: Bytes,
+        now: Instant,
+    ) {
+        let req = batch.req;
+        let ack = match self.batch_items(batch, payload, now) {
+            Ok(items) => m::SubmitBatchAck { req, items, err: None },
+            Err(error) => m::SubmitBatchAck { req, items: Vec::new(), err: Some(Box::new(error)) },
+        };
+        self.answers.push_back((channel, Frame::SubmitBatchAck(ack)));
+    }
+
+    /// Judges all tasks of a batch before it hands in the first. What the engine itself refuses
+    /// after that (it drains, a quota is used up) is refused by item.
+    fn batch_items(
+        &mut self,
+        batch: m::SubmitBatch,
+        mut payload: Bytes,
+        now: Instant,
+    ) -> Result<Vec<m::BatchItem>, m::Err> {
+        let m::SubmitBatch { req, tasks, wait, common } = batch;
+        if tasks.len() > limits::BATCH_TASKS_MAX {
+            let (count, max) = (tasks.len(), limits::BATCH_TASKS_MAX);
+            let what = format!("a batch of {count} tasks, at most {max}");
+            return Err(err(WireCode::LimitExceeded, what));
+        }
+        if wait && self.waits.saturating_add(tasks.len()) > limits::REQUESTS_MAX {
+            let what = "too many outcomes are waited for on this session";
+            return Err(err(WireCode::LimitExceeded, what));
+        }
+        let mut shared = match common {
+            None => None,
+            Some(spec) => {
+                let route = self.routes.of(&self.engine, &spec)?.clone();
+                Some((route, intake::options(*spec)?))
+            }
+        };
+        // Tasks that say something of their own have a route of their own.
+        let mut judged = Vec::with_capacity(tasks.len());
+        for m::BatchTask { task, payload_len } in tasks {
+            let share = usize::try_from(payload_len).ok().filter(|len| *len <= payload.len());
+            let Some(share) = share else {
+                let what = "the payloads of the batch are longer than its frame's";
+                return Err(err(WireCode::Malformed, what));
+            };
+            let bytes = payload.split_to(share);
+            let max = self.greeting.payload_max;
+            let ids = &mut self.ids;
+            judged.push(match (task, &shared) {
+                (Some(spec), _) => {
+                    let route = self.routes.of(&self.engine, &spec)?.clone();
+                    (Some(route), intake::task(*spec, bytes, max, || ids.next(now))?)
+                }
+                (None, Some((_, options))) => {
+                    let payload = intake::payload(bytes, max)?;
+                    (None, NewTask { id: ids.next(now), payload, options: options.clone() })
+                }
+                (None, None) => {
+                    return Err(err(WireCode::Malformed, "a task of the batch says nothing"));
+                }
+            });
+        }
+        if !payload.is_empty() {
+            let what = "the frame's payload is longer than those of the batch";
+            return Err(err(WireCode::Malformed, what));
+        }
+        let mut items = Vec::with_capacity(judged.len());
+        for (mut own, task) in judged {
+            let watcher = if wait { Some(self.watcher(req)?) } else { None };
+            let id = Bytes::copy_from_slice(task.id.as_bytes());
+            let route = own.as_mut().or_else(|| shared.as_mut().map(|(route, _)| route));
+            let Some(route) = route else { continue };
+            items.push(match self.engine.submit(&self.principal, route, task, watcher, now) {
+                Ok(submitted) => {
+                    self.waits = self.waits.saturating_add(usize::from(wait));
+                    let durable = submitted.durable;
+                    m::BatchItem { task_id: id, deduplicated: false, durable, err: None }
+                }
+                Err(refused) => m::BatchItem {
+                    task_id: id,
+                    err: Some(Box::new(answer::submit_error(&refused.error))),
+                    ..m::BatchItem::default()
+                },
+            });
+        }
+        Ok(items)
+    }
+
+    pub(super) fn wait_for(&mut self, channel: Channel, wait: &m::Await, now: Instant) {
+        if let Err(error) = self.watch(wait, now) {
+            let refused = m::Outcome {
+                req: wait.req,
+                task_id: wait.task_id.clone(),
+                err: Some(Box::new(error)),
+                ..m::Outcome::default()
+            };
+            self.answers.push_back((channel, Frame::Outcome(Box::new(refused), Bytes::new())));
+        }
+    }
+
+    fn watch(&mut self, wait: &m::Await, now: Instant) -> Result<(), m::Err> {
+        let id = TaskId::from_slice(&wait.task_id)
+            .ok_or_else(|| err(WireCode::Malformed, "a task id has 16 bytes"))?;
+        let watcher = self.watcher(wait.req)?;
+        self.engine.watch(&self.principal, id, watcher).map_err(answer::admin_error)?;
+        self.waits = self.waits.saturating_add(1);
+        if wait.timeout > 0 {
+            let due = now + Duration::from_millis(wait.timeout);
+            self.timed.insert((due, wait.req), ());
+            self.timed_due.insert(wait.req, due);
+        }
+        Ok(())
+    }
+}

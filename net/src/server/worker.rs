@@ -1,0 +1,206 @@
+//! What a worker's frames do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use slipswitch_core::{
+    Beat, CellFamily, End, Failure, FailureClass, Instant, Lease, RejectCode, Report, TaskId, Text,
+    WorkerSession,
+};
+
+use super::answer::{self, core_lease, err};
+use super::intake;
+use super::session::ServerSession;
+use crate::proto::messages as m;
+use crate::proto::{Frame, ProtocolError, WireCode, limits};
+
+impl<F: CellFamily> ServerSession<F> {
+    pub(super) fn register(
+        &mut self,
+        frame: m::Register,
+        now: Instant,
+    ) -> Result<(), ProtocolError> {
+        if self.worker.is_some() {
+            return Err(ProtocolError::violation("a second Register on one session"));
+        }
+        let req = frame.req;
+        let admitted = intake::register(frame).and_then(|register| {
+            let link = Arc::clone(&self.link);
+            let worker = self.engine.register(&self.principal, self.id, register, link, now);
+            worker.map_err(|error| answer::register_error(&error))
+        });
+        let ack = match admitted {
+            Ok(worker) => {
+                let ack = registered(req, &worker);
+                self.worker = Some(worker);
+                ack
+            }
+            Err(error) => m::RegisterAck { req, err: Some(error), ..m::RegisterAck::default() },
+        };
+        self.control.push_back(Frame::RegisterAck(ack));
+        Ok(())
+    }
+
+    /// Frames that only a registered worker sends.
+    pub(super) fn of_worker(&mut self, frame: Frame, now: Instant) -> Result<(), ProtocolError> {
+        let Some(worker) = &mut self.worker else {
+            let what = format!("{} without a registration", frame.name());
+            return Err(ProtocolError::violation(what));
+        };
+        match frame {
+            Frame::Update(update) => {
+                let changed = intake::pools(&update.pools).and_then(|pools| {
+                    let changed = worker.update(pools, now);
+                    changed.map_err(|error| answer::register_error(&error))
+                });
+                let ack = match changed {
+                    Ok(_) => registered(update.req, worker),
+                    Err(error) => m::RegisterAck {
+                        req: update.req,
+                        err: Some(error),
+                        ..m::RegisterAck::default()
+                    },
+                };
+                self.control.push_back(Frame::RegisterAck(ack));
+            }
+            Frame::Credit(credit) => {
+                if !credit.scope.is_none_or(|scope| scope.all) {
+                    let what = "this server does not do credit for one pool yet";
+                    let err = Some(err(WireCode::Unsupported, what));
+                    self.control.push_back(Frame::Error(m::Error { req: 0, err }));
+                } else {
+                    worker.credit(credit.limit, credit.seq, now);
+                }
+            }
+            Frame::Accept(accept) => {
+                for lease in accept.leases {
+                    worker.accept(core_lease(lease), now);
+                }
+            }
+            Frame::Reject(reject) => {
+                let code = match reject.code {
+                    1 => RejectCode::NoCapacity,
+                    2 => RejectCode::UnknownType,
+                    4 => RejectCode::Draining,
+                    _ => RejectCode::Malformed,
+                };
+                worker.reject(core_lease(reject.lease), code, now);
+            }
+            Frame::Heartbeat(beat) => {
+                let leases: Vec<Lease> = beat.leases.iter().copied().map(core_lease).collect();
+                let lost = if beat.all {
+                    worker.beat(Beat::All, now)
+                } else {
+                    worker.beat(Beat::Leases(&leases), now)
+                };
+                let mut cancel = Vec::new();
+                while let Some((lease, reason)) = worker.poll_cancel() {
+                    cancel.push(answer::cancel(lease, reason));
+                }
+                let lost = lost.into_iter().map(answer::lease).collect();
+                let ack = m::HeartbeatAck { seq: beat.seq, cancel, lost };
+                self.control.push_back(Frame::HeartbeatAck(ack));
+            }
+            Frame::Drain(_) => {
+                // The worker leaves by its own will: nothing more is offered, what it has it may
+                // finish.
+                let running = u32::try_from(worker.running()).unwrap_or(u32::MAX);
+                worker.drain(now);
+                self.told_drain = true;
+                self.control.push_back(Frame::DrainAck(m::DrainAck { running }));
+            }
+            other => {
+                let what = format!("{} is not for a server", other.name());
+                return Err(ProtocolError::violation(what));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn result(
+        &mut self,
+        result: m::TaskResult,
+        payload: Bytes,
+        now: Instant,
+    ) -> Result<(), ProtocolError> {
+        let Some(worker) = &mut self.worker else {
+            return Err(ProtocolError::violation("Result without a registration"));
+        };
+        let lease = result.lease;
+        match report(result, payload, self.greeting.payload_max) {
+            Ok(report) => {
+                let verdict = answer::verdict(worker.result(report, now)) as u32;
+                self.verdicts.push(m::Verdict { lease, verdict });
+            }
+            Err(error) => {
+                // The session lives; the delivery is the worker's as before.
+                self.control.push_back(Frame::Error(m::Error { req: 0, err: Some(error) }));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn registered<F: CellFamily>(req: u64, worker: &WorkerSession<F>) -> m::RegisterAck {
+    let pool = |(at, key): (usize, &slipswitch_core::PoolKey)| {
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        m::RegisteredPool {
+            pool_ref: at,
+            type_ref: at,
+            namespace: key.namespace.as_str().to_owned(),
+            task_queue: key.task_queue.as_str().to_owned(),
+            r#type: key.activity_type.as_str().to_owned(),
+            err: None,
+        }
+    };
+    m::RegisterAck {
+        req,
+        worker_id: worker.worker_id().as_u64(),
+        generation: worker.generation().as_u64(),
+        pools: worker.pools().iter().enumerate().map(pool).collect(),
+        err: None,
+    }
+}
+
+/// A report as the engine takes it.
+fn report(result: m::TaskResult, payload: Bytes, payload_max: usize) -> Result<Report, m::Err> {
+    let malformed = |what: &str| err(WireCode::Malformed, what);
+    let task =
+        TaskId::from_slice(&result.task_id).ok_or_else(|| malformed("a task id has 16 bytes"))?;
+    let limit = |what: &str, size: usize, max: usize| {
+        if size <= max {
+            return Ok(());
+        }
+        Err(err(WireCode::LimitExceeded, format!("{what}: {size} bytes, at most {max}")))
+    };
+    let text = |what: &str, bytes: Bytes| {
+        limit(what, bytes.len(), limits::CONTENT_TYPE_MAX)?;
+        Text::from_bytes(bytes).ok_or_else(|| malformed("a content type is not UTF-8"))
+    };
+    let end = match result.fail {
+        None => {
+            limit("the result", payload.len(), payload_max)?;
+            End::Completed {
+                payload,
+                content_type: text("the content type", result.content_type)?,
+                encoding: text("the encoding", result.encoding)?,
+            }
+        }
+        Some(fail) => {
+            let m::Fail { class, code, message, details, retry_after } = *fail;
+            limit("the failure code", code.len(), limits::FAILURE_CODE_MAX)?;
+            limit("the message", message.len(), limits::MESSAGE_MAX)?;
+            limit("the details", details.len(), limits::DETAILS_MAX)?;
+            let class = match class {
+                1 => FailureClass::Retryable,
+                2 => FailureClass::Terminal,
+                3 => FailureClass::Infrastructure,
+                _ => return Err(malformed("the failure's class is not known")),
+            };
+            let retry_after = retry_after.map(Duration::from_millis);
+            End::Failed(Failure { class, code, message, details, retry_after })
+        }
+    };
+    Ok(Report { task, lease: core_lease(result.lease), end })
+}
