@@ -15,7 +15,7 @@ use super::intake::Routes;
 use super::query;
 use crate::proto::messages as m;
 use crate::proto::{
-    Assembly, Channel, Driver, Frame, Lost, PROTO_VERSION, Pieces, ProtocolError, WireCode,
+    Assembly, Channel, Departures, Driver, Frame, Lost, PROTO_VERSION, ProtocolError, WireCode,
     agree_features, agree_version, limits,
 };
 use std::sync::Arc;
@@ -72,8 +72,7 @@ pub struct ServerSession<F: CellFamily = EpochCells> {
     pub(super) control: VecDeque<Frame>,
     pub(super) answers: VecDeque<(Channel, Frame)>,
     pub(super) verdicts: Vec<m::Verdict>,
-    pub(super) pieces: VecDeque<Pieces>,
-    pub(super) next_ref: u64,
+    pub(super) departures: Departures,
     pub(super) assembly: Assembly<(Channel, Frame)>,
     /// Outcomes that the peer waits for, with a limit of time or not.
     pub(super) waits: usize,
@@ -116,8 +115,7 @@ impl<F: CellFamily> ServerSession<F> {
             control: VecDeque::new(),
             answers: VecDeque::new(),
             verdicts: Vec::new(),
-            pieces: VecDeque::new(),
-            next_ref: 0,
+            departures: Departures::default(),
             assembly: Assembly::new(greeting.payload_max.max(limits::INLINE_PAYLOAD_MAX)),
             waits: 0,
             timed: BTreeMap::new(),
@@ -175,7 +173,7 @@ impl<F: CellFamily> ServerSession<F> {
     fn violated(&mut self, error: &ProtocolError, now: Instant) {
         self.let_go(CloseReason::ProtocolViolation, now);
         self.answers.clear();
-        self.pieces.clear();
+        self.departures.clear();
         let told = m::Error { req: 0, err: Some(err(error.code(), error.message())) };
         self.control.push_back(Frame::Error(told));
         let last = goodbye(CloseReason::ProtocolViolation, error.message());
@@ -365,7 +363,7 @@ impl<F: CellFamily> ServerSession<F> {
         let offer = self.worker.as_mut()?.poll_offer(now)?;
         let payload = offer.task.payload();
         let mut head = answer::offer(&offer, now);
-        let payload = self.on_stream(payload, &mut head.stream_ref);
+        let payload = self.departures.load(payload, &mut head.stream_ref);
         Some(Frame::Offer(head, payload))
     }
 
@@ -385,29 +383,8 @@ impl<F: CellFamily> ServerSession<F> {
             }
             let mut head = answer::outcome(req, &delivered.task, &delivered.outcome);
             let payload = delivered.outcome.payload.clone();
-            let payload = self.on_stream(payload, &mut head.stream_ref);
+            let payload = self.departures.load(payload, &mut head.stream_ref);
             return Some(Frame::Outcome(head, payload));
-        }
-    }
-
-    /// Keeps a payload in its frame, or sends it on a stream of its own.
-    fn on_stream(&mut self, payload: Bytes, stream_ref: &mut Option<u64>) -> Bytes {
-        if payload.len() <= limits::INLINE_PAYLOAD_MAX {
-            return payload;
-        }
-        self.next_ref = self.next_ref.wrapping_add(1);
-        *stream_ref = Some(self.next_ref);
-        self.pieces.push_back(Pieces::new(self.next_ref, payload));
-        Bytes::new()
-    }
-
-    fn next_piece(&mut self) -> Option<Frame> {
-        loop {
-            let pieces = self.pieces.front_mut()?;
-            if let Some(frame) = pieces.next() {
-                return Some(frame);
-            }
-            self.pieces.pop_front();
         }
     }
 
@@ -469,8 +446,11 @@ impl<F: CellFamily> Driver for ServerSession<F> {
         if !matches!(self.stage, Stage::Open | Stage::Leaving(_)) {
             return None;
         }
-        let next = self.next_outcome().or_else(|| self.next_offer(now));
-        let next = next.or_else(|| self.next_piece());
+        // Frames do not run ahead of their payloads by more than the peer keeps.
+        let full = self.departures.is_full();
+        let next = if full { self.departures.next_piece() } else { None };
+        let next = next.or_else(|| self.next_outcome()).or_else(|| self.next_offer(now));
+        let next = next.or_else(|| self.departures.next_piece());
         let next = next.or_else(|| self.last_word.take().map(Frame::Goodbye));
         next.map(|frame| (Channel::Lane(0), frame))
     }
