@@ -25,7 +25,7 @@ pub(crate) enum Placed {
 /// What a pass looks at: the pool's view, if it has workers, and the workers.
 struct Sight {
     view: Option<StdArc<PoolView>>,
-    workers: Table<Entry>,
+    workers: Table<StdArc<Entry>>,
 }
 
 impl Sight {
@@ -36,7 +36,8 @@ impl Sight {
     }
 
     fn entry(&self, member: Member) -> Option<&Entry> {
-        self.workers.get(member.slot).filter(|entry| entry.worker.member == member)
+        let entry = self.workers.get(member.slot)?;
+        (entry.worker.member == member).then_some(entry)
     }
 }
 

@@ -325,7 +325,8 @@ impl<F: CellFamily> Registry<F> {
         ));
         writer.workers.insert(member.worker, StdArc::clone(&worker));
         writer.instances.insert(fence, member.worker);
-        let entry = Entry { worker: StdArc::clone(&worker), pools: StdArc::clone(&pools) };
+        let entry =
+            StdArc::new(Entry { worker: StdArc::clone(&worker), pools: StdArc::clone(&pools) });
         writer.snapshot.workers.set(slot, Some(entry));
         for pool in pools.iter() {
             touch(touched, pool).added.push((member, StdArc::clone(&worker)));
@@ -355,7 +356,8 @@ impl<F: CellFamily> Registry<F> {
         for pool in pools.iter().filter(|pool| !before.contains(&pool.serial)) {
             touch(touched, pool).added.push((member, StdArc::clone(&worker)));
         }
-        let entry = Entry { worker: StdArc::clone(&worker), pools: StdArc::clone(&pools) };
+        let entry =
+            StdArc::new(Entry { worker: StdArc::clone(&worker), pools: StdArc::clone(&pools) });
         writer.snapshot.workers.set(member.slot, Some(entry));
         Ok(Joined { worker, pools, generation })
     }
@@ -544,10 +546,10 @@ impl<F: CellFamily> Registry<F> {
     }
 
     /// Lists the connected workers of the current snapshot.
-    pub(crate) fn connected(&self) -> (Generation, Vec<Entry>) {
+    pub(crate) fn connected(&self) -> (Generation, Vec<StdArc<Entry>>) {
         let snapshot = self.load();
         let mut entries = Vec::with_capacity(snapshot.worker_count);
-        snapshot.workers.for_each(|entry| entries.push(entry.clone()));
+        snapshot.workers.for_each(|entry| entries.push(StdArc::clone(entry)));
         entries.sort_by_key(|entry| entry.worker.member.worker);
         (snapshot.generation, entries)
     }

@@ -15,12 +15,12 @@ pub(crate) struct Snapshot {
     /// By the pool's index. A pool without workers has no view.
     pub(crate) views: Table<StdArc<PoolView>>,
     /// By the worker's slot.
-    pub(crate) workers: Table<Entry>,
+    pub(crate) workers: Table<StdArc<Entry>>,
     pub(crate) worker_count: usize,
 }
 
 /// A worker and the pools that it serves at this generation.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) worker: StdArc<Worker>,
     pub(crate) pools: StdArc<[StdArc<Pool>]>,
@@ -62,6 +62,7 @@ impl Snapshot {
     /// The worker of a member that a view of this very snapshot names.
     #[inline]
     pub(crate) fn entry(&self, member: Member) -> Option<&Entry> {
-        self.workers.get(member.slot).filter(|entry| entry.worker.member == member)
+        let entry = self.workers.get(member.slot)?;
+        (entry.worker.member == member).then_some(entry)
     }
 }

@@ -137,7 +137,7 @@ pub(crate) struct Roster<T> {
     chunks: StdArc<[Chunk<T>]>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Chunk<T> {
     /// How many members lie before it.
     start: usize,
@@ -176,20 +176,25 @@ impl<T: Copy + Ord> Roster<T> {
     /// Chunks without a change are shared: the cost is that of the chunks that change, and of the
     /// list of chunks.
     pub(crate) fn changed(&self, mut added: &[T], mut removed: &[T]) -> Self {
-        let mut build = Build { len: 0, chunks: Vec::with_capacity(self.chunks.len() + 1) };
-        for (at, chunk) in self.chunks.iter().enumerate() {
+        let Some(first) = added.first().into_iter().chain(removed.first()).min() else {
+            return self.clone();
+        };
+        // The chunk in which the first change lies, or the last one for what comes behind it.
+        let before = |chunk: &Chunk<T>| chunk.members.last().is_some_and(|last| last < first);
+        let kept = self.chunks.partition_point(before).min(self.chunks.len().saturating_sub(1));
+        let mut build = Build::with(&self.chunks[..kept]);
+        for (at, chunk) in self.chunks.iter().enumerate().skip(kept) {
             let next = self.chunks.get(at + 1).and_then(|next| next.members.first());
-            let here = |change: &mut &[T]| {
-                let count = next.map_or(change.len(), |next| change.partition_point(|c| c < next));
-                let (here, rest) = change.split_at(count);
-                *change = rest;
-                here.to_vec()
+            let count = |change: &[T]| {
+                next.map_or(change.len(), |next| change.partition_point(|one| one < next))
             };
-            let (added, removed) = (here(&mut added), here(&mut removed));
-            if added.is_empty() && removed.is_empty() {
+            let (added_here, added_later) = added.split_at(count(added));
+            let (removed_here, removed_later) = removed.split_at(count(removed));
+            (added, removed) = (added_later, removed_later);
+            if added_here.is_empty() && removed_here.is_empty() {
                 build.share(&chunk.members);
             } else {
-                build.push(merged(&chunk.members, &added, &removed));
+                build.push(merged(&chunk.members, added_here, removed_here));
             }
         }
         if self.chunks.is_empty() {
@@ -199,23 +204,24 @@ impl<T: Copy + Ord> Roster<T> {
     }
 }
 
-/// `old` and `added` in order, each once, without `removed`.
-fn merged<T: Copy + Ord>(old: &[T], added: &[T], removed: &[T]) -> Vec<T> {
+/// `old` and `added` in order, each once, without `removed`. Copies the runs between changes.
+fn merged<T: Copy + Ord>(mut old: &[T], mut added: &[T], mut removed: &[T]) -> Vec<T> {
     let mut members = Vec::with_capacity(old.len() + added.len());
-    let (mut old, mut added) = (old.iter().copied().peekable(), added.iter().copied().peekable());
-    loop {
-        let next = match (old.peek(), added.peek()) {
-            (Some(a), Some(b)) if a == b => {
-                added.next();
-                continue;
-            }
-            (Some(a), Some(b)) if a < b => old.next(),
-            (Some(_), None) => old.next(),
-            (_, Some(_)) => added.next(),
-            (None, None) => return members,
-        };
-        members.extend(next.filter(|next| removed.binary_search(next).is_err()));
+    while let Some(next) = added.first().into_iter().chain(removed.first()).min().copied() {
+        let (run, rest) = old.split_at(old.partition_point(|member| *member < next));
+        members.extend_from_slice(run);
+        let was_there = rest.first() == Some(&next);
+        old = if was_there { &rest[1..] } else { rest };
+        let is_added = added.first() == Some(&next);
+        let is_removed = removed.first() == Some(&next);
+        if (was_there || is_added) && !is_removed {
+            members.push(next);
+        }
+        added = if is_added { &added[1..] } else { added };
+        removed = if is_removed { &removed[1..] } else { removed };
     }
+    members.extend_from_slice(old);
+    members
 }
 
 struct Build<T> {
@@ -224,6 +230,18 @@ struct Build<T> {
 }
 
 impl<T: Copy> Build<T> {
+    /// Begins with chunks that are shared as they are.
+    fn with(chunks: &[Chunk<T>]) -> Self {
+        let len = chunks.last().map_or(0, |last| last.start + last.members.len());
+        let mut all = Vec::with_capacity(chunks.len() + 2);
+        all.extend(
+            chunks
+                .iter()
+                .map(|chunk| Chunk { start: chunk.start, members: StdArc::clone(&chunk.members) }),
+        );
+        Self { len, chunks: all }
+    }
+
     fn share(&mut self, members: &StdArc<[T]>) {
         self.chunks.push(Chunk { start: self.len, members: StdArc::clone(members) });
         self.len += members.len();
