@@ -1,0 +1,255 @@
+//! L10b: units go from their releaser to the pool that waits for them.
+//!
+//! No task sleeps beside a free credit, no pool starves, invariant I1 holds, and no unit is lost or
+//! made, while pools begin to wait, tasks expire, limits rise and a session closes.
+
+use slipswitch_core::model::Units;
+use slipswitch_core::{CloseReason, ModelCells, TaskState};
+use slipswitch_loom_tests::{Bed, Spec, model, thread};
+
+const A: &str = "n/q/a";
+const B: &str = "n/q/b";
+
+/// What must hold when nothing moves: so many units in use, and I1.
+#[track_caller]
+fn at_rest(bed: &Bed, units: &Units<ModelCells>, held: u32) {
+    // Turns that a releaser without a pump of its own handed on.
+    bed.engine.advance(Bed::NOW);
+    assert!(units.hides_wanted_credit(), "I1: wanted with a visible free credit");
+    assert_eq!(units.in_flight(), held, "units in flight");
+}
+
+/// Two pools begin to wait while the one credit of the worker comes back; then it comes back again.
+///
+/// Kills L10b-a, L10b-c, L10b-e.
+#[test]
+fn two_pools_wait_for_one_credit() {
+    const SPEC: Spec =
+        Spec::new("L10b-wait").preemption(2).must_reach(&["handed to a", "handed to b"]);
+    model(&SPEC, |run| {
+        let bed = Bed::new();
+        let mut session = bed.worker(&[A, B], 1, 1);
+        let units = Units::of(&session);
+        bed.occupy(A);
+        let to_a = thread::spawn({
+            let bed = bed.clone();
+            move || bed.submit(A, 1)
+        });
+        let to_b = thread::spawn({
+            let bed = bed.clone();
+            move || bed.submit(B, 2)
+        });
+        units.release(1);
+        thread::join(to_a);
+        thread::join(to_b);
+        at_rest(&bed, &units, 1);
+        assert_eq!(bed.placed(&[1, 2]), 1, "a task sleeps beside a free credit");
+        match bed.state(1) {
+            TaskState::Offered => run.reached("handed to a"),
+            _ => run.reached("handed to b"),
+        }
+        for left in [1, 0] {
+            assert!(bed.finish_one(&mut session).is_some(), "a task sleeps beside a free credit");
+            at_rest(&bed, &units, left);
+        }
+    });
+}
+
+/// The word says that somebody waits though the line is empty; two units come back while two pools
+/// begin to wait.
+///
+/// Kills L10b-b, L10b-d.
+#[test]
+fn two_releasers_and_two_pools() {
+    const SPEC: Spec = Spec::new("L10b-two").preemption(2).must_reach(&["one waits"]);
+    model(&SPEC, |run| {
+        let bed = Bed::new();
+        let mut session = bed.worker(&[A, B], 1, 2);
+        let units = Units::of(&session);
+        bed.occupy(A);
+        bed.occupy(A);
+        stale_wanted(&bed, &units);
+        let submits = thread::spawn({
+            let bed = bed.clone();
+            move || {
+                bed.submit(A, 1);
+                bed.submit(B, 2);
+            }
+        });
+        let releases = thread::spawn({
+            let units = units.clone();
+            move || units.release(1)
+        });
+        assert_eq!(bed.finish_one(&mut session), Some(9));
+        if bed.waits(1) {
+            run.reached("one waits");
+        }
+        thread::join(submits);
+        thread::join(releases);
+        at_rest(&bed, &units, 2);
+        assert_eq!(bed.placed(&[1, 2]), 2, "a task sleeps beside a free credit");
+        assert_eq!(bed.settle(&mut session), 2);
+        at_rest(&bed, &units, 0);
+    });
+}
+
+/// Leaves `WANTED` on the word and nobody in the line: a pool waited and got its unit.
+fn stale_wanted(bed: &Bed, units: &Units<ModelCells>) {
+    bed.submit(A, 9);
+    units.release(1);
+    assert_eq!((bed.placed(&[9]), units.in_flight()), (1, 2));
+    assert!(units.is_wanted());
+}
+
+/// A pool takes a credit at the moment in which it queues up: its entry in the line stays, and it
+/// is not armed. The task behind must not take the entry for an armed one.
+///
+/// Kills L10b-f.
+#[test]
+fn an_entry_in_the_line_is_not_armed() {
+    const SPEC: Spec = Spec::new("L10b-queued");
+    model(&SPEC, |_run| {
+        let bed = Bed::new();
+        let session = bed.worker(&[A], 1, 2);
+        let units = Units::of(&session);
+        bed.occupy(A);
+        bed.occupy(A);
+        let submits = thread::spawn({
+            let bed = bed.clone();
+            move || {
+                bed.submit(A, 1);
+                bed.submit(A, 2);
+            }
+        });
+        units.release(1);
+        units.release(1);
+        thread::join(submits);
+        at_rest(&bed, &units, 2);
+        assert_eq!(bed.placed(&[1, 2]), 2, "a task sleeps beside a free credit");
+        drop(session);
+    });
+}
+
+/// A waiting task expires and another comes while the credit returns: a pool that looks empty must
+/// get its turn.
+///
+/// Kills L10b-g.
+#[test]
+fn a_pool_that_looks_empty_gets_its_token() {
+    const SPEC: Spec =
+        Spec::new("L10b-expire").preemption(4).must_reach(&["expired", "was placed"]);
+    model(&SPEC, |run| {
+        let bed = Bed::new();
+        let mut session = bed.worker(&[A, B], 1, 1);
+        let units = Units::of(&session);
+        bed.occupy(A);
+        bed.submit_until(A, 1);
+        bed.submit(B, 2);
+        let expires = thread::spawn({
+            let bed = bed.clone();
+            move || {
+                bed.engine.advance(Bed::LATER);
+                bed.submit(A, 3);
+            }
+        });
+        units.release(1);
+        thread::join(expires);
+        at_rest(&bed, &units, 1);
+        assert_eq!(bed.placed(&[1, 2, 3]), 1, "one credit, one task");
+        let waiting = [1, 2, 3].iter().filter(|task| bed.waits(**task)).count();
+        run.reached(if bed.state(1) == TaskState::Dead { "expired" } else { "was placed" });
+        for left in (0..=waiting).rev() {
+            assert!(bed.finish_one(&mut session).is_some(), "a task sleeps beside a free credit");
+            at_rest(&bed, &units, u32::from(left > 0));
+        }
+    });
+}
+
+/// A task waits; two credits come back while another is submitted: the direct path must not place
+/// it before the one that waits.
+///
+/// Kills L10b-h.
+#[test]
+fn the_direct_path_overtakes_nobody() {
+    const SPEC: Spec = Spec::new("L10b-direct").must_reach(&["direct", "queued"]);
+    model(&SPEC, |run| {
+        let bed = Bed::new();
+        let mut session = bed.worker(&[A], 1, 2);
+        let units = Units::of(&session);
+        bed.occupy(A);
+        bed.occupy(A);
+        bed.submit(A, 1);
+        let releases = thread::spawn({
+            let units = units.clone();
+            move || units.release(2)
+        });
+        bed.submit(A, 2);
+        let is_direct = units.in_flight() == 2 && bed.placed(&[2]) == 1;
+        run.reached(if is_direct { "direct" } else { "queued" });
+        thread::join(releases);
+        at_rest(&bed, &units, 2);
+        assert_eq!(bed.offers(&mut session), [1, 2], "the direct path overtook a waiting task");
+    });
+}
+
+/// A worker that takes nothing is given a limit of two while two pools begin to wait.
+#[test]
+fn an_uncordoned_worker_takes_what_waits() {
+    const SPEC: Spec = Spec::new("L10b-uncordon").preemption(2);
+    model(&SPEC, |_run| {
+        let bed = Bed::new();
+        let mut session = bed.worker(&[A, B], 1, 1);
+        let units = Units::of(&session);
+        units.cordon();
+        let to_a = thread::spawn({
+            let bed = bed.clone();
+            move || bed.submit(A, 1)
+        });
+        let to_b = thread::spawn({
+            let bed = bed.clone();
+            move || bed.submit(B, 2)
+        });
+        units.open_up(2);
+        thread::join(to_a);
+        thread::join(to_b);
+        at_rest(&bed, &units, 2);
+        assert_eq!(bed.placed(&[1, 2]), 2, "a task sleeps beside a free credit");
+        assert_eq!(bed.settle(&mut session), 2);
+        at_rest(&bed, &units, 0);
+    });
+}
+
+/// The worker's session ends while a unit is on its way to a waiting pool and a task is placed: no
+/// task is lost, and no unit stays out.
+///
+/// Kills L10b-gate.
+#[test]
+fn a_close_loses_no_task_on_its_way() {
+    const SPEC: Spec = Spec::new("L10b-close").preemption(3).must_reach(&["waits", "took it back"]);
+    model(&SPEC, |run| {
+        let bed = Bed::new();
+        let mut session = bed.worker(&[A], 1, 1);
+        let units = Units::of(&session);
+        bed.occupy(A);
+        let releases = thread::spawn({
+            let units = units.clone();
+            move || units.release(1)
+        });
+        let submits = thread::spawn({
+            let bed = bed.clone();
+            move || bed.submit(A, 1)
+        });
+        session.close(CloseReason::ClientGoodbye, Bed::NOW);
+        thread::join(releases);
+        thread::join(submits);
+        bed.engine.advance(Bed::NOW);
+        assert_eq!(units.in_flight(), 0, "units in flight");
+        assert_eq!(bed.state(1), TaskState::Pending, "a task was lost with the worker");
+        run.reached("waits");
+        let mut next = bed.worker(&[A], 2, 1);
+        let offer = next.poll_offer(Bed::NOW).expect("a waiting task is placed on the next worker");
+        if offer.lease.epoch & 0xff > 1 {
+            run.reached("took it back");
+        }
+    });
+}
