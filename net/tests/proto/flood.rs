@@ -1,10 +1,11 @@
 //! What a small header may make its reader allocate.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use slipswitch_net::proto::{WireCode, limits};
+use slipswitch_net::proto::messages as m;
+use slipswitch_net::proto::{Frame, WireCode, limits};
 
 use crate::tally::allocated;
-use crate::{decode, prefix};
+use crate::{decode, encode, prefix};
 
 /// A frame whose header is that, again and again up to the limit of a header.
 fn repeated(number: u8, unit: &[u8]) -> Bytes {
@@ -27,7 +28,6 @@ fn nested(number: u8, field: u8, unit: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-// bug: B57
 #[test]
 fn a_header_of_tiny_fields_is_refused_before_they_are_made() {
     // Submit: a task of half a million empty headers, or codes that are not retried.
@@ -47,5 +47,22 @@ fn a_header_of_tiny_fields_is_refused_before_they_are_made() {
         let made = allocated() - before;
         assert!(made < 4 << 20, "{what}: {made} bytes");
         assert_eq!(decoded, Err(WireCode::ProtocolViolation), "{what}");
+    }
+}
+
+#[test]
+fn the_most_that_a_header_can_mean_is_read() {
+    let lease = m::Lease { id: 1 << 21, epoch: 1 << 21 };
+    let accept = Frame::Accept(m::Accept { leases: vec![lease; limits::LEASES_MAX] });
+    let pair = m::Pair { name: "name".to_owned(), value: "value".to_owned() };
+    let spec =
+        m::TaskSpec { headers: vec![pair; limits::TASK_HEADERS_MAX], ..m::TaskSpec::default() };
+    let task = m::BatchTask { task: Some(Box::new(spec)), payload_len: 0 };
+    let batch =
+        m::SubmitBatch { tasks: vec![task; limits::BATCH_TASKS_MAX], ..m::SubmitBatch::default() };
+    for frame in [accept, Frame::SubmitBatch(batch, Bytes::new())] {
+        let bytes = encode(&frame);
+        assert!(bytes.len() > limits::HEADER_MAX / 3);
+        assert_eq!(decode([bytes]), Ok(vec![frame]));
     }
 }
