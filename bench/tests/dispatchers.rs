@@ -85,3 +85,11 @@ contract! {
 fn a_turn_carries_every_task() {
     Turn::new(3, 2).carry(1_000, 64);
 }
+
+#[test]
+fn long_times_are_not_cut_short() {
+    let mut times = slipswitch_bench::harness::histogram();
+    times.saturating_record(5_000_000);
+    let max = slipswitch_bench::harness::Tail::of(&times).max;
+    assert!((4_990_000..=5_010_000).contains(&max), "{max}");
+}
