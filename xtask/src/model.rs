@@ -46,6 +46,8 @@ struct Mutant {
     name: String,
     bug: String,
     model: Model,
+    /// How the model must fail: a mutant that dies of something else was not found.
+    fails: String,
 }
 
 struct Run {
@@ -111,14 +113,18 @@ pub(crate) fn mutants(root: &Path, only: Option<&str>) -> Tally {
     let mut tally = Tally::default();
     let plant = |m: &Mutant| launch(root, &m.model, Some(&m.name), MUTANT_LIMIT);
     side_by_side(mutants, plant, |mutant, run| {
-        let Mutant { name, bug, model } = mutant;
-        let killed = run.end == End::Failure && ran(&run.output);
+        let Mutant { name, bug, model, fails } = mutant;
+        let rightly = first_panic(&run.output).contains(fails.as_str());
+        let killed = run.end == End::Failure && ran(&run.output) && rightly;
         let word = if killed { "killed by" } else { "SURVIVED" };
         say(&format!(
             "mutant {name:<12} {word} {}::{} in {:.1} s ({bug})",
             model.binary, model.test, run.seconds
         ));
         if !killed {
+            if run.end == End::Failure && !rightly {
+                say(&format!("    it had to fail with: {fails}"));
+            }
             say(&explain(&run, false));
         }
         tally.add(Tally::check(killed));
@@ -153,6 +159,14 @@ impl<'a> Count<'a> {
 /// The harness ran exactly the one test that was named.
 fn ran(output: &str) -> bool {
     output.lines().any(|line| line.trim() == "running 1 test")
+}
+
+/// What the first panic said. Later ones come of taking a failed execution down.
+fn first_panic(output: &str) -> String {
+    let after = output.split_once(" panicked at ").and_then(|(_, rest)| rest.split_once('\n'));
+    let lines = after.map_or("", |(_, message)| message).lines();
+    let message = lines.take_while(|line| !line.starts_with("note: ") && !line.is_empty());
+    message.collect::<Vec<_>>().join("\n")
 }
 
 fn explain(run: &Run, truncated: bool) -> String {
@@ -257,7 +271,8 @@ fn listed(root: &Path, models: &[Model]) -> Result<Vec<Mutant>, String> {
         if mutants.iter().any(|m| m.name == name && m.model.test == test) {
             return Err(format!("{TABLE}:{}: {name} is listed twice", row.line));
         }
-        mutants.push(Mutant { name, bug: row.text("bug")?.to_owned(), model: model.clone() });
+        let (bug, fails) = (row.text("bug")?.to_owned(), row.text("fails")?.to_owned());
+        mutants.push(Mutant { name, bug, model: model.clone(), fails });
     }
     if let Some(name) = planted.iter().find(|name| !mutants.iter().any(|m| m.name == **name)) {
         return Err(format!(
@@ -347,6 +362,14 @@ mod tests {
         tree.insert("core/src/a.rs", text);
         tree.insert("loom-tests/tests/a.rs", "fn f() { mutant(\"L5\"); }");
         assert_eq!(planted(&tree), ["L4a"]);
+    }
+
+    #[test]
+    fn the_first_panic_counts() {
+        let output = "running 1 test\nthread 'l4' panicked at a.rs:1:2:\na task sleeps\n  left: 0\n\
+            note: run with\nthread 'l4' panicked at b.rs:1:2:\nin a destructor\n";
+        assert_eq!(first_panic(output), "a task sleeps\n  left: 0");
+        assert_eq!(first_panic("running 1 test\n"), "");
     }
 
     #[test]
