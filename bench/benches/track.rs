@@ -3,6 +3,7 @@
 //! The first argument restricts the ids to those that contain it.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use slipswitch_bench::baseline::{Dispatcher, Ours};
@@ -11,6 +12,33 @@ use slipswitch_bench::harness::{Bed, Keys, Scenario, Series, interleave};
 use slipswitch_bench::machine::Machine;
 use slipswitch_bench::turn::Turn;
 use slipswitch_core::{EpochCells, PoolKey};
+
+/// What the machine itself takes for a locked instruction that nobody contends.
+fn floors<'a>(wanted: &impl Fn(&str) -> bool) -> Vec<Series<'a>> {
+    const TIMES: u64 = 5_000_000;
+    let word = AtomicU64::new(0);
+    let other = AtomicU64::new(0);
+    let series = vec![
+        Series::new("floor/fetch-add", move || {
+            let start = clock::now();
+            for _ in 0..TIMES {
+                std::hint::black_box(word.fetch_add(1, Ordering::Relaxed));
+            }
+            clock::nanos_since(start) as f64 / TIMES as f64
+        }),
+        Series::new("floor/compare-exchange", move || {
+            let start = clock::now();
+            for _ in 0..TIMES {
+                let seen = other.load(Ordering::Relaxed);
+                let (acquire, relaxed) = (Ordering::AcqRel, Ordering::Relaxed);
+                let won = other.compare_exchange(seen, seen + 1, acquire, relaxed);
+                std::hint::black_box(won.is_ok());
+            }
+            clock::nanos_since(start) as f64 / TIMES as f64
+        }),
+    ];
+    series.into_iter().filter(|one| wanted(&one.id)).collect()
+}
 
 const ROUNDS: usize = 5;
 const SLICE: Duration = Duration::from_millis(200);
@@ -21,7 +49,7 @@ fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", Machine::look_up())?;
     writeln!(out, "{:<44} {:>28}", "id", "ns: median (least–most)")?;
-    let mut series: Vec<Series<'_>> = Vec::new();
+    let mut series: Vec<Series<'_>> = floors(&wanted);
     for workers in [8, 1_000] {
         for (threads, keys) in [(1, Keys::One), (2, Keys::Own), (2, Keys::One)] {
             let scenario = Scenario::new(workers, threads, keys);
