@@ -23,10 +23,10 @@ use crate::worker::RunList;
 /// What may be due.
 #[derive(Debug)]
 pub(crate) enum Timer {
-    /// The attempt had to be accepted by now.
-    Start(StdArc<Task>),
+    /// The attempt had to be accepted by now. Names the task, so as not to keep one that has ended.
+    Start(TaskId),
     /// The task had to end by now.
-    Deadline(StdArc<Task>),
+    Deadline(TaskId),
     /// The next attempt or delivery may begin, if the word still carries the tag.
     Due { task: StdArc<Task>, tag: u32 },
     /// The worker of an abruptly lost session had until now.
@@ -48,14 +48,19 @@ impl<F: CellFamily> Engine<F> {
     /// Does what a timer is for. A timer that has become stale does nothing.
     pub(crate) fn fire(&self, timer: Timer, now: Instant, run: &mut RunList) {
         match timer {
-            Timer::Start(task) => {
+            Timer::Start(id) => {
+                let Some(task) = self.tasks.get(&id) else { return };
                 let state = task.word().state();
                 // The time of a later attempt has a timer of its own.
                 if state == TaskState::Pending && task.start_due() <= now {
                     self.expire(&task, "nobody accepted it in time", now, run);
                 }
             }
-            Timer::Deadline(task) => self.deadline_over(task, now, run),
+            Timer::Deadline(id) => {
+                if let Some(task) = self.tasks.get(&id) {
+                    self.deadline_over(&task, now, run);
+                }
+            }
             Timer::Due { task, tag } => {
                 let pool = self.announce_anew(&task);
                 if task.leave_waiting(tag, TaskState::Scheduled, TaskState::Pending) {
@@ -80,28 +85,28 @@ impl<F: CellFamily> Engine<F> {
         }
     }
 
-    fn deadline_over(&self, task: StdArc<Task>, now: Instant, run: &mut RunList) {
+    fn deadline_over(&self, task: &StdArc<Task>, now: Instant, run: &mut RunList) {
         let word = task.word();
         match word.state() {
             TaskState::Offered => {
                 // The offer is answered or taken back soon; timers wait for that.
-                self.post(now + OFFERED_LOOK, Timer::Deadline(task));
+                self.post(now + OFFERED_LOOK, Timer::Deadline(task.id()));
             }
             TaskState::Running => {
                 let (epoch, worker) = task.last_offer();
                 if task.leave(epoch, TaskState::Dead, false).is_some() {
-                    self.finish_dead(&task, Class::Expired, "the deadline is over", now);
+                    self.finish_dead(task, Class::Expired, "the deadline is over", now);
                     let worker = self.registry.worker(crate::id::WorkerId::new(worker));
                     if let Some(worker) = worker {
                         worker.tell_ended(epoch);
                     }
                 } else {
-                    self.post(now + OFFERED_LOOK, Timer::Deadline(task));
+                    self.post(now + OFFERED_LOOK, Timer::Deadline(task.id()));
                 }
             }
             TaskState::Pending | TaskState::Scheduled => {
-                if !self.expire(&task, "the deadline is over", now, run) {
-                    self.post(now + OFFERED_LOOK, Timer::Deadline(task));
+                if !self.expire(task, "the deadline is over", now, run) {
+                    self.post(now + OFFERED_LOOK, Timer::Deadline(task.id()));
                 }
             }
             TaskState::Completed | TaskState::Dead | TaskState::Cancelled => {}

@@ -261,7 +261,7 @@ impl<F: CellFamily> Engine<F> {
     fn post_deadlines(&self, task: &StdArc<Task>) {
         self.post_start(task);
         if let Some(due) = task.deadline() {
-            self.post(due, Timer::Deadline(StdArc::clone(task)));
+            self.post(due, Timer::Deadline(task.id()));
         }
     }
 
@@ -269,7 +269,7 @@ impl<F: CellFamily> Engine<F> {
     pub(crate) fn post_start(&self, task: &StdArc<Task>) {
         let due = task.start_due();
         if due != Instant::MAX && task.word().state() == TaskState::Pending {
-            self.post(due, Timer::Start(StdArc::clone(task)));
+            self.post(due, Timer::Start(task.id()));
         }
     }
 
