@@ -108,14 +108,16 @@ impl<T: Send + Sync + 'static> SnapshotCell<T> for EpochCell<T> {
     }
 
     fn publish(&self, value: T) {
-        let pin = epoch::pin();
         let new = epoch::Owned::new(value);
         if mutant("L1a") {
-            let old = self.current.swap(new, Ordering::Relaxed, &pin);
             // SAFETY: a planted fault of the models: the order is missing, the retirement is right.
-            unsafe { pin.defer_destroy(old) };
+            // Not pinned yet: a pin has a fence, which would order it.
+            let old = self.current.swap(new, Ordering::Relaxed, unsafe { epoch::unprotected() });
+            // SAFETY: as below.
+            unsafe { epoch::pin().defer_destroy(old) };
             return;
         }
+        let pin = epoch::pin();
         // Release [E1]: AcqRel; pairs with the Acquire in `EpochCell::load`.
         let old = self.current.swap(new, Ordering::AcqRel, &pin);
         // SAFETY: `old` came out of the cell by the swap, so no later load can return it, and

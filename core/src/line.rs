@@ -7,7 +7,7 @@
 use crossbeam_queue::SegQueue;
 
 #[cfg(slipswitch_loom)]
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// A first in, first out queue with many producers and many consumers.
 #[cfg(not(slipswitch_loom))]
@@ -34,25 +34,39 @@ impl<T> Line<T> {
 }
 
 /// The stand-in for the models.
+///
+/// Looking orders nothing after it: whoever finds the line empty is not ordered before a later
+/// push, as with the real queue. A lock alone would promise that.
 #[cfg(slipswitch_loom)]
 #[derive(Debug)]
-pub(crate) struct Line<T>(Mutex<std::collections::VecDeque<T>>);
+pub(crate) struct Line<T> {
+    len: AtomicU64,
+    values: Mutex<std::collections::VecDeque<T>>,
+}
 
 #[cfg(slipswitch_loom)]
 impl<T> Line<T> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(std::collections::VecDeque::new()))
+        Self { len: AtomicU64::new(0), values: Mutex::new(std::collections::VecDeque::new()) }
     }
 
     pub(crate) fn push(&self, value: T) {
-        self.0.lock().push_back(value);
+        let mut values = self.values.lock();
+        values.push_back(value);
+        // Release: a stand-in for the queue's own.
+        self.len.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn pop(&self) -> Option<T> {
-        self.0.lock().pop_front()
+        let mut values = self.values.lock();
+        let value = values.pop_front()?;
+        // Relaxed: under the lock, so whoever finds the line empty afterwards sees it.
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        Some(value)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+        // Acquire: a stand-in for the queue's own.
+        self.len.load(Ordering::Acquire) == 0
     }
 }

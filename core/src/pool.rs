@@ -177,7 +177,8 @@ impl Pool {
         if mutant("L4b-b") && self.pump.load(Ordering::Acquire) == RUNNING {
             return;
         }
-        // AcqRel [E10]: pairs with itself and with `Pass::again`; what there is to do.
+        // AcqRel [E10]: pairs with `Pool::begin`, `Pass::restart` and `Pass::end`; what there is to
+        // do.
         if self.pump.swap(DIRTY, Ordering::AcqRel) == IDLE {
             run.push(StdArc::clone(self));
         }
