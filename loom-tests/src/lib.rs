@@ -5,7 +5,7 @@
 //! over the shipped source of core, and fails if the search was cut short, was smaller than the
 //! floor in `floors.toml`, or never met the race that the model is about. Without the cfg the same
 //! files are stress tests: each closure runs many times on real threads.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod bed;
 mod floor;

@@ -17,8 +17,8 @@ pub fn join<T>(thread: JoinHandle<T>) -> T {
     }
 }
 
-/// Runs a future to its end on this thread. Under loom a wake-up that never comes is a deadlock, and
-/// so a counterexample.
+/// Runs a future to its end on this thread. Under loom a wake-up that never comes is a deadlock,
+/// and so a counterexample.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     #[cfg(slipswitch_loom)]
     {

@@ -1,9 +1,12 @@
 //! The production cell, down into the reclaimer.
 
+mod exclusive;
+
 use slipswitch_core::{EpochCell, SnapshotCell};
-use slipswitch_loom_tests::sync::Exclusive;
 use slipswitch_loom_tests::sync::beside::{Count, Ordering, Shared};
 use slipswitch_loom_tests::{Run, Spec, model, thread};
+
+use exclusive::Exclusive;
 
 /// A value that loom tracks: it is written when made and when freed, and looked at by readers.
 struct Canary {
@@ -58,7 +61,19 @@ fn publish_and_read(run: Run) {
 /// Kills L1a.
 #[test]
 fn a_loaded_value_lives() {
-    const SPEC: Spec = Spec::new("L1").preemption(2).must_reach(&[
+    const SPEC: Spec = Spec::new("L1").preemption(1).must_reach(&[
+        "freed during the run",
+        "read an old one",
+        "read a new one",
+    ]);
+    model(&SPEC, publish_and_read);
+}
+
+/// As above, with one preemption more.
+#[test]
+#[ignore = "takes a minute"]
+fn a_loaded_value_lives_at_length() {
+    const SPEC: Spec = Spec::new("L1-long").preemption(2).must_reach(&[
         "freed during the run",
         "read an old one",
         "read a new one",

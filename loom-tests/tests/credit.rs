@@ -1,11 +1,15 @@
 //! Units of credit are conserved.
 
+mod exclusive;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use slipswitch_core::Selection;
 use slipswitch_core::model::{Post, Units};
-use slipswitch_loom_tests::sync::{Arc, Exclusive};
+use slipswitch_loom_tests::sync::Arc;
 use slipswitch_loom_tests::{Bed, POOL, Spec, model, thread};
+
+use exclusive::Exclusive;
 
 /// L7 (`credits_conserved`): three threads and one unit. Whoever has it has it alone, after all
 /// that its last owner did, and it comes back once.
@@ -35,7 +39,7 @@ fn credits_conserved() {
         assert_eq!(post.in_flight(), 0, "units in flight");
         // What was conserved can be taken again.
         assert!(post.reserve(post.generation()));
-        held.touch();
+        held.look();
     });
 }
 

@@ -9,7 +9,7 @@ use slipswitch_loom_tests::{Bed, POOL, Spec, key, model, task, thread};
 /// Kills L8a, L8b.
 #[test]
 fn no_offer_after_drain() {
-    const SPEC: Spec = Spec::new("L8").preemption(3).must_reach(&[
+    const SPEC: Spec = Spec::new("L8").preemption(4).must_reach(&[
         "submit before",
         "submit refused",
         "registered before",

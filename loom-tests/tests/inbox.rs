@@ -4,13 +4,13 @@ use slipswitch_core::Inbox;
 use slipswitch_loom_tests::sync::beside::Shared;
 use slipswitch_loom_tests::{Spec, model, thread};
 
-/// L10: what one thread pushes comes out in its order, whole; a push that fails hands its value back.
+/// L10: what one thread pushes comes out in its order, whole; a refused push hands its value back.
 ///
 /// Kills L10a.
 #[test]
 fn close_loses_nothing() {
     const SPEC: Spec =
-        Spec::new("L10").preemption(4).must_reach(&["refused", "taken before close"]);
+        Spec::new("L10").preemption(5).must_reach(&["refused", "taken before close"]);
     model(&SPEC, |run| {
         let inbox = Shared::new(Inbox::new());
         let push = |base: u32| {

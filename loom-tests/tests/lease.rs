@@ -11,7 +11,7 @@ use slipswitch_loom_tests::{Spec, model, thread};
 /// Kills L6a, L6c.
 #[test]
 fn one_winner_per_epoch() {
-    const SPEC: Spec = Spec::new("L6").preemption(4).must_reach(&[
+    const SPEC: Spec = Spec::new("L6").preemption(5).must_reach(&[
         "the first result",
         "the second result",
         "the deadline",
@@ -63,7 +63,7 @@ fn one_winner_per_epoch() {
     });
 }
 
-/// L6 (slots): a reservation through an old snapshot never takes a credit of the slot's next worker.
+/// L6 (slots): a reservation through an old snapshot takes no credit of the slot's next worker.
 ///
 /// Kills L6b, slot-gen.
 #[test]

@@ -31,7 +31,7 @@ fn pump_race() {
 /// Kills L4c.
 #[test]
 fn register_between_check_and_wait() {
-    const SPEC: Spec = Spec::new("L4-register").must_reach(&["waited first"]);
+    const SPEC: Spec = Spec::new("L4-register").preemption(4).must_reach(&["waited first"]);
     model(&SPEC, |run| {
         let bed = Bed::new();
         let producer = {
@@ -53,7 +53,7 @@ fn register_between_check_and_wait() {
 /// L13: a pool that the sweep drops while a task is handed in loses no task.
 #[test]
 fn a_retired_pool_takes_no_task() {
-    const SPEC: Spec = Spec::new("L13").preemption(3).must_reach(&["retired", "kept"]);
+    const SPEC: Spec = Spec::new("L13").must_reach(&["retired", "kept"]);
     model(&SPEC, |run| {
         let bed = Bed::new();
         // The pool exists, without worker or task.
