@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_near_max_in_blocks() {
+    fn cursor_near_max() {
         let cursor = Cursor::starting_at(u64::MAX - 40);
         for _ in 0..200 {
             draw(&cursor, false);

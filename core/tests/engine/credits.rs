@@ -112,7 +112,7 @@ fn capacity_one_never_overlaps() {
 }
 
 #[test]
-fn stalled_worker_delays_only_its_own() {
+fn stalled_worker() {
     let mut bed = Bed::new();
     let mut stalled = bed.worker(&[POOL], 1);
     let mut busy = bed.worker(&[POOL], 1);

@@ -134,3 +134,19 @@ fn only_operators_of_all_it_serves_drain_a_worker() {
     let nobody = slipswitch_core::WorkerId::new(99);
     assert_eq!(bed.engine.drain_worker(&bed.operator, nobody, bed.now), Err(AdminError::NotFound));
 }
+
+#[test]
+fn sigterm_while_waiting() {
+    // Tasks wait and nobody runs any: a drain has nothing to wait for.
+    let mut bed = Bed::new();
+    let waiting = bed.submit(POOL);
+    let ticket = bed.engine.idle().subscribe();
+    bed.engine.drain(bed.now);
+    let due = bed.engine.advance(bed.now);
+    assert!(due > bed.now);
+    let waker = std::task::Waker::noop();
+    let mut context = std::task::Context::from_waker(waker);
+    let wait = std::pin::pin!(bed.engine.idle().wait(ticket));
+    assert!(wait.poll(&mut context).is_ready());
+    assert_eq!(bed.reason(waiting).as_str(), "ServerDraining");
+}

@@ -361,3 +361,44 @@ fn state_table_exhaustive() {
         }
     }
 }
+
+#[test]
+fn wedged_then_replaced() {
+    let mut bed = Bed::new();
+    let mut wedged = bed.join(register(&[POOL], 5), 1);
+    let id = bed.submit(POOL);
+    let stuck = bed.accept(&mut wedged);
+    // The process hangs; its connection lives. Its replacement is the same instance.
+    let mut replacement = bed.join(register(&[POOL], 5), 1);
+    assert!(wedged.leave_requested());
+    wedged.close(CloseReason::Superseded, bed.now);
+    bed.pass_with(Duration::from_millis(2_100), &mut [&mut replacement]);
+    let again = bed.accept(&mut replacement);
+    assert_eq!(again.task.id(), id);
+    assert!(again.lease.epoch > stuck.lease.epoch);
+    // It wakes up after all: too late.
+    assert_eq!(bed.complete(&mut wedged, &stuck), Verdict::Stale);
+    assert_eq!(bed.complete(&mut replacement, &again), Verdict::Applied);
+    assert_eq!(bed.status(id).lost, 1);
+}
+
+#[test]
+fn lost_accept_reoffered() {
+    let mut bed = Bed::new();
+    let mut worker = bed.worker(&[POOL], 2);
+    let id = bed.submit(POOL);
+    // Its accept never comes: offered again, to the same worker if there is no other, under a new
+    // epoch and at no cost.
+    let lost = worker.poll_offer(bed.now).expect("an offer");
+    bed.pass_with(Duration::from_millis(2_100), &mut [&mut worker]);
+    let again = worker.poll_offer(bed.now).expect("an offer again");
+    assert_eq!((again.task.id(), again.deliveries, again.attempt), (id, 0, 1));
+    assert!(again.lease.epoch > lost.lease.epoch);
+    // Both units are out until the worker says that it is not at work on the first.
+    assert_eq!(worker.load(), (2, 2));
+    worker.reject(lost.lease, RejectCode::Malformed, bed.now);
+    assert_eq!(worker.load(), (2, 1));
+    worker.accept(again.lease, bed.now);
+    assert_eq!(bed.complete(&mut worker, &again), Verdict::Applied);
+    assert_eq!(worker.load(), (2, 0));
+}

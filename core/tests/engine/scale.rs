@@ -87,3 +87,33 @@ fn select_allocates_nothing() {
         assert!(warm || made == 0, "{made} allocations");
     }
 }
+
+#[test]
+fn address_round_trips() {
+    use slipswitch_core::Address;
+    let names = ["a", "Z9", "box-7", "x.y_z", &"n".repeat(128)];
+    let types = ["t", "charge:card", "a/b/c", "x.y_z-1"];
+    let mut seen = std::collections::BTreeMap::new();
+    for namespace in names {
+        for queue in names {
+            for activity_type in types {
+                for node in [None, Some("box-7"), Some("Z9")] {
+                    let node = node.map(|name| slipswitch_core::Node::new(name).expect("a name"));
+                    let pool = slipswitch_core::PoolKey::new(namespace, queue, activity_type);
+                    let address = Address { pool: pool.expect("a key"), node };
+                    let text = address.to_string();
+                    assert_eq!(text.parse(), Ok(address.clone()));
+                    // No two addresses have one text.
+                    assert!(seen.insert(text, address).is_none());
+                }
+            }
+        }
+    }
+    for wrong in ["", "a", "a/b", "/b/c", "a//", "a/b/c@", "a/b/c@_x", "_a/b/c", "a/b/c d", "ä/b/c"]
+    {
+        assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+    }
+    // An empty queue in the text form means the default one, as everywhere.
+    let short: Address = "a//t".parse().expect("an address");
+    assert_eq!(short.pool.task_queue.as_str(), "default");
+}

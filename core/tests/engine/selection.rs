@@ -201,7 +201,7 @@ fn churn_bound_holds() {
 }
 
 #[test]
-fn cursor_retires_with_its_slice() {
+fn cursor_retires() {
     let mut bed = Bed::new();
     let _anchor = bed.worker(&[POOL], 1);
     let node = Node::new("box").expect("a node");

@@ -484,7 +484,8 @@ impl<F: CellFamily> Driver for ServerSession<F> {
                 if silence >= limits::DEAD_AFTER {
                     let message = "nothing was heard for too long";
                     self.leave(CloseReason::LivenessExpired, message, now);
-                    // Nobody is there to answer.
+                    // Nobody is there to answer; one who hears and cannot speak is told.
+                    self.control.extend(self.last_word.take().map(Frame::Goodbye));
                     self.let_go(CloseReason::LivenessExpired, now);
                     self.stage = Stage::Closed;
                     return;

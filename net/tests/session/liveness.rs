@@ -160,3 +160,77 @@ fn outcomes_that_have_come_are_told_before_the_goodbye() {
     assert_eq!(outcomes, 8);
     assert!(matches!(heard.last(), Some(slipswitch_net::client::Event::Ended(_))), "{heard:?}");
 }
+
+#[test]
+fn removal_reason_is_true() {
+    use slipswitch_net::proto::messages::GoodbyeReason;
+    let mut bed = Bed::new();
+    let told = |pair: &mut crate::bed::Pair| match ended(pair) {
+        Some(Ended::Goodbye { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    // Superseded.
+    let mut old = bed.pair();
+    bed.register(&mut old, &["echo"], 1, 9);
+    let mut new = bed.pair();
+    bed.register(&mut new, &["echo"], 1, 9);
+    old.run().expect("in order");
+    assert_eq!(told(&mut old), Some(GoodbyeReason::Superseded));
+    // A protocol violation.
+    new.client.register(crate::bed::register(&["echo"], 9));
+    assert!(new.run().is_err());
+    assert_eq!(told(&mut new), Some(GoodbyeReason::ProtocolViolation));
+    // Silence.
+    let mut silent = bed.worker(&["echo"], 1);
+    silent.run().expect("in order");
+    let late = silent.now() + Duration::from_secs(7);
+    silent.server.handle_timeout(late);
+    silent.run().expect("in order");
+    assert_eq!(told(&mut silent), Some(GoodbyeReason::LivenessExpired));
+    // Shutdown.
+    let mut last = bed.worker(&["echo"], 1);
+    let now = last.now();
+    last.server.shut_down(now);
+    last.run().expect("in order");
+    assert_eq!(told(&mut last), Some(GoodbyeReason::ServerShutdown));
+    assert!(bed.engine.workers(&bed.operator).1.is_empty());
+}
+
+#[test]
+fn thousand_flaps_served() {
+    // A worker that loses its connection a thousand times, each time with work in its hands, is
+    // served after each return, and its credit is whole.
+    let mut bed = Bed::new();
+    let mut producer = bed.pair();
+    let mut unsettled = slipswitch_net::client::Unsettled::default();
+    let mut done = 0;
+    for flap in 0..1_000u64 {
+        producer.client.submit(submit(flap, "echo", true), Bytes::from_static(b"x"));
+        producer.run().expect("in order");
+        let mut worker = bed.pair_of(bed.operator.clone(), unsettled);
+        bed.register(&mut worker, &["echo"], 4, 5);
+        // On every third session the connection goes between accept and verdict.
+        if flap % 3 == 0 {
+            worker.lose_after(flap % 7);
+        }
+        work(&mut worker);
+        worker.run().expect("in order");
+        worker.lose();
+        unsettled = worker.client.take_unsettled();
+        drop(worker);
+        bed.pass(Duration::from_millis(40), &mut [&mut producer]);
+        done += outcomes(&mut producer).len();
+    }
+    // What was in its hands at the last loss comes back after the grace.
+    bed.pass(Duration::from_secs(3), &mut [&mut producer]);
+    let mut last = bed.pair_of(bed.operator.clone(), unsettled);
+    bed.register(&mut last, &["echo"], 4, 5);
+    for _ in 0..40 {
+        work(&mut last);
+        bed.pass(Duration::from_secs(1), &mut [&mut producer, &mut last]);
+        done += outcomes(&mut producer).len();
+    }
+    assert_eq!(done, 1_000);
+    let (_, workers) = bed.engine.workers(&bed.operator);
+    assert_eq!((workers.len(), workers[0].credit, workers[0].in_flight), (1, 4, 0));
+}
