@@ -2,28 +2,48 @@
 
 use slipswitch_loom_tests::{Bed, POOL, Spec, model, thread};
 
-/// L4b (`pump_race`): two producers and the worker's first credit race; nothing is left lying.
+/// Two producers and the worker's first credit race; nothing is left lying.
+fn credit_meets_producers(here: bool) {
+    let bed = Bed::new();
+    let mut worker = bed.worker(&[POOL], 1, 0);
+    let producer = thread::spawn({
+        let bed = bed.clone();
+        move || bed.submit(POOL, 1)
+    });
+    let mut worker = if here {
+        bed.submit(POOL, 2);
+        worker.credit(2, 2, Bed::NOW);
+        worker
+    } else {
+        let grants = thread::spawn(move || {
+            worker.credit(2, 2, Bed::NOW);
+            worker
+        });
+        bed.submit(POOL, 2);
+        thread::join(grants)
+    };
+    thread::join(producer);
+    // No pass is due any more but those that were left to the driver: both were placed.
+    bed.engine.advance(Bed::NOW);
+    assert_eq!(bed.placed(&[1, 2]), 2, "a backlog was left beside a free credit");
+    assert_eq!(bed.settle(&mut worker), 2);
+    assert_eq!(bed.engine.in_flight(), 0);
+}
+
+/// L4b (`pump_race`): the second producer is followed by the credit.
 ///
 /// Kills L4b-a, L4b-b.
 #[test]
 fn pump_race() {
     const SPEC: Spec = Spec::new("L4b").preemption(3);
-    model(&SPEC, |_run| {
-        let bed = Bed::new();
-        let mut worker = bed.worker(&[POOL], 1, 0);
-        let producer = {
-            let bed = bed.clone();
-            thread::spawn(move || bed.submit(POOL, 1))
-        };
-        bed.submit(POOL, 2);
-        worker.credit(2, 2, Bed::NOW);
-        thread::join(producer);
-        // No pass is due any more but those that were left to the driver: both were placed.
-        bed.engine.advance(Bed::NOW);
-        assert_eq!(bed.placed(&[1, 2]), 2, "a backlog was left beside a free credit");
-        assert_eq!(bed.settle(&mut worker), 2);
-        assert_eq!(bed.engine.in_flight(), 0);
-    });
+    model(&SPEC, |_run| credit_meets_producers(true));
+}
+
+/// L4b (`pump_race`): all three at once.
+#[test]
+fn pump_race_of_three() {
+    const SPEC: Spec = Spec::new("L4b-three").preemption(2);
+    model(&SPEC, |_run| credit_meets_producers(false));
 }
 
 /// L4 (engine): a task that waits in an empty pool goes to the worker that registers meanwhile.

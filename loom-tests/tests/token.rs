@@ -22,39 +22,52 @@ fn at_rest(bed: &Bed, units: &Units<ModelCells>, held: u32) {
 }
 
 /// Two pools begin to wait while the one credit of the worker comes back; then it comes back again.
+/// `here` plays the releaser on the model's own thread, else one of the producers.
+fn one_unit_comes_back(run: Run, here: bool) {
+    let bed = Bed::new();
+    let mut session = bed.worker(&[A, B], 1, 1);
+    let units = Units::of(&session);
+    bed.occupy(A);
+    let to_b = thread::spawn({
+        let bed = bed.clone();
+        move || bed.submit(B, 2)
+    });
+    let other = thread::spawn({
+        let (bed, units) = (bed.clone(), units.clone());
+        move || if here { bed.submit(A, 1) } else { units.release(1) }
+    });
+    if here {
+        units.release(1);
+    } else {
+        bed.submit(A, 1);
+    }
+    thread::join(other);
+    thread::join(to_b);
+    at_rest(&bed, &units, 1);
+    assert_eq!(bed.placed(&[1, 2]), 1, "a task sleeps beside a free credit");
+    run.reached(if bed.waits(2) { "handed to a" } else { "handed to b" });
+    for left in [1, 0] {
+        assert!(bed.finish_one(&mut session).is_some(), "a task sleeps beside a free credit");
+        at_rest(&bed, &units, left);
+    }
+}
+
+/// Two pools and one unit, seen from its releaser.
 ///
 /// Kills L10b-c, L10b-e.
 #[test]
 fn two_pools_wait_for_one_credit() {
     const SPEC: Spec =
         Spec::new("L10b-wait").preemption(2).must_reach(&["handed to a", "handed to b"]);
-    model(&SPEC, |run| {
-        let bed = Bed::new();
-        let mut session = bed.worker(&[A, B], 1, 1);
-        let units = Units::of(&session);
-        bed.occupy(A);
-        let to_a = thread::spawn({
-            let bed = bed.clone();
-            move || bed.submit(A, 1)
-        });
-        let to_b = thread::spawn({
-            let bed = bed.clone();
-            move || bed.submit(B, 2)
-        });
-        units.release(1);
-        thread::join(to_a);
-        thread::join(to_b);
-        at_rest(&bed, &units, 1);
-        assert_eq!(bed.placed(&[1, 2]), 1, "a task sleeps beside a free credit");
-        match bed.state(1) {
-            TaskState::Offered => run.reached("handed to a"),
-            _ => run.reached("handed to b"),
-        }
-        for left in [1, 0] {
-            assert!(bed.finish_one(&mut session).is_some(), "a task sleeps beside a free credit");
-            at_rest(&bed, &units, left);
-        }
-    });
+    model(&SPEC, |run| one_unit_comes_back(run, true));
+}
+
+/// Two pools and one unit, seen from a producer: loom searches from where a thread begins.
+#[test]
+fn two_pools_begin_to_wait() {
+    const SPEC: Spec =
+        Spec::new("L10b-begin").preemption(2).must_reach(&["handed to a", "handed to b"]);
+    model(&SPEC, |run| one_unit_comes_back(run, false));
 }
 
 /// The word says that somebody waits though the line is empty; two units come back while two pools
