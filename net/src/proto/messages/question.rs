@@ -89,7 +89,7 @@ pub struct TaskInfo {
     /// Its activity type.
     #[prost(string, tag = "4")]
     pub r#type: String,
-    /// As [`State`] numbers them.
+    /// As [`State`](super::State) numbers them.
     #[prost(uint32, tag = "5")]
     pub state: u32,
     /// The attempt, from 1.
@@ -119,7 +119,7 @@ pub struct TaskInfo {
     /// 0 to 9.
     #[prost(uint32, tag = "14")]
     pub priority: u32,
-    /// As [`OutcomeClass`] numbers them, 0 if it has not ended.
+    /// As [`OutcomeClass`](super::OutcomeClass) numbers them, 0 if it has not ended.
     #[prost(uint32, tag = "15")]
     pub class: u32,
     /// The application's failure code.
