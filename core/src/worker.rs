@@ -167,6 +167,9 @@ pub(crate) fn release(word: &Word, worker: &Worker, mut units: u32, run: &mut Ru
         if !worker.waiters.is_empty() {
             while word.rearm() {
                 units += 1;
+                if mutant("L10b-i") {
+                    break;
+                }
             }
         }
     }
