@@ -21,13 +21,7 @@ impl<F: CellFamily> ServerSession<F> {
         Ok(Watcher { mailbox: Arc::clone(&self.mailbox), tag: req })
     }
 
-    pub(super) fn submit(
-        &mut self,
-        channel: Channel,
-        submit: m::Submit,
-        payload: Bytes,
-        now: Instant,
-    ) {
+    pub(super) fn submit(&mut self, submit: m::Submit, payload: Bytes, now: Instant) {
         let m::Submit { req, task, wait, .. } = submit;
         let taken = self.submit_one(req, task, payload, wait, now);
         let ack = match taken {
@@ -42,7 +36,8 @@ impl<F: CellFamily> ServerSession<F> {
                 m::SubmitAck { req, err: Some(Box::new(error)), ..m::SubmitAck::default() }
             }
         };
-        self.answers.push_back((channel, Frame::SubmitAck(ack)));
+        // Where the outcome will come, so that it cannot come first.
+        self.answers.push_back((Channel::Lane(0), Frame::SubmitAck(ack)));
     }
 
     fn submit_one(
@@ -66,19 +61,14 @@ impl<F: CellFamily> ServerSession<F> {
         }
     }
 
-    pub(super) fn submit_batch(
-        &mut self,
-        channel: Channel,
-        batch: m::SubmitBatch,
-        payload: Bytes,
-        now: Instant,
-    ) {
+    pub(super) fn submit_batch(&mut self, batch: m::SubmitBatch, payload: Bytes, now: Instant) {
         let req = batch.req;
         let ack = match self.batch_items(batch, payload, now) {
             Ok(items) => m::SubmitBatchAck { req, items, err: None },
             Err(error) => m::SubmitBatchAck { req, items: Vec::new(), err: Some(Box::new(error)) },
         };
-        self.answers.push_back((channel, Frame::SubmitBatchAck(ack)));
+        // As in `submit`.
+        self.answers.push_back((Channel::Lane(0), Frame::SubmitBatchAck(ack)));
     }
 
     /// Judges all tasks of a batch before it hands in the first. What the engine itself refuses

@@ -73,7 +73,7 @@ pub struct ServerSession<F: CellFamily = EpochCells> {
     pub(super) answers: VecDeque<(Channel, Frame)>,
     pub(super) verdicts: Vec<m::Verdict>,
     pub(super) departures: Departures,
-    pub(super) assembly: Assembly<(Channel, Frame)>,
+    pub(super) assembly: Assembly<Frame>,
     /// Outcomes that the peer waits for, with a limit of time or not.
     pub(super) waits: usize,
     /// Awaits that end at a time, and those that still wait of them.
@@ -215,25 +215,23 @@ impl<F: CellFamily> ServerSession<F> {
             Frame::Payload { stream_ref, offset, last, bytes } => {
                 let whole = self.assembly.piece(stream_ref, offset, last, &bytes)?;
                 match whole {
-                    Some(((channel, frame), payload)) => {
-                        self.take_loaded(channel, frame, payload, now)
-                    }
+                    Some((frame, payload)) => self.take_loaded(frame, payload, now),
                     None => Ok(()),
                 }
             }
             Frame::Submit(submit, payload) => match submit.stream_ref {
-                Some(at) => self.await_payload(at, channel, Frame::Submit(submit, payload), now),
+                Some(at) => self.await_payload(at, Frame::Submit(submit, payload), now),
                 None => {
-                    self.submit(channel, *submit, payload, now);
+                    self.submit(*submit, payload, now);
                     Ok(())
                 }
             },
             Frame::Result(result, payload) => match result.stream_ref {
-                Some(at) => self.await_payload(at, channel, Frame::Result(result, payload), now),
+                Some(at) => self.await_payload(at, Frame::Result(result, payload), now),
                 None => self.result(result, payload, now),
             },
             Frame::SubmitBatch(batch, payload) => {
-                self.submit_batch(channel, batch, payload, now);
+                self.submit_batch(batch, payload, now);
                 Ok(())
             }
             Frame::Await(wait) => {
@@ -287,29 +285,22 @@ impl<F: CellFamily> ServerSession<F> {
         Ok(())
     }
 
-    fn await_payload(
-        &mut self,
-        at: u64,
-        channel: Channel,
-        frame: Frame,
-        now: Instant,
-    ) -> Result<(), ProtocolError> {
-        match self.assembly.expect(at, (channel, frame))? {
-            Some(((channel, frame), payload)) => self.take_loaded(channel, frame, payload, now),
+    fn await_payload(&mut self, at: u64, frame: Frame, now: Instant) -> Result<(), ProtocolError> {
+        match self.assembly.expect(at, frame)? {
+            Some((frame, payload)) => self.take_loaded(frame, payload, now),
             None => Ok(()),
         }
     }
 
     fn take_loaded(
         &mut self,
-        channel: Channel,
         frame: Frame,
         payload: Bytes,
         now: Instant,
     ) -> Result<(), ProtocolError> {
         match frame {
             Frame::Submit(submit, _) => {
-                self.submit(channel, *submit, payload, now);
+                self.submit(*submit, payload, now);
                 Ok(())
             }
             Frame::Result(result, _) => self.result(result, payload, now),
