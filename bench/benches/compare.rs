@@ -1,151 +1,165 @@
 //! Ours beside the designs to beat, all in one run. `cargo bench -p slipswitch-bench --bench compare`
+//!
+//! `-o json` for one JSON object, `--quick` for short measurements; any other word restricts the
+//! tables to those whose titles contain it.
 
-use std::io::{StdoutLock, Write};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slipswitch_bench::baseline::{
-    Actor, Dispatcher, FairMutex, OldMutex, Ours, ParkingLot, SharedLock, StdLock,
+    Actor, Dispatcher, FairMutex, OldMutex, Ours, ParkingLot, SharedLock, StdLock, Strict,
 };
+use slipswitch_bench::clock;
 use slipswitch_bench::harness::{Bed, Keys, Line, Scenario, Series, Tail, interleave};
-use slipswitch_bench::machine::Machine;
+use slipswitch_bench::report::{Cell, Report, Wishes};
 use slipswitch_core::{ArcSwapCells, EpochCells, ModelCells};
 
-const ROUNDS: usize = 5;
-const SLICE: Duration = Duration::from_millis(150);
-const SAMPLING: Duration = Duration::from_millis(700);
+/// How often workers join in the storm.
+const JOINS_PER_SECOND: u32 = 10_000;
 
 type Epoch = Ours<EpochCells>;
+type EpochStrict = Ours<EpochCells, Strict>;
 type ArcSwap = Ours<ArcSwapCells>;
 type Locked = Ours<ModelCells>;
 type Old = OldMutex<false>;
+type OldCounting = OldMutex<true>;
 
-fn main() -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", Machine::look_up())?;
+fn main() -> io::Result<()> {
+    let wishes = Wishes::of_process()?;
+    let mut report = Report::begin(wishes.json)?;
     for workers in [8, 1_000] {
         for (threads, keys) in [(1, Keys::One), (2, Keys::Own), (2, Keys::One)] {
-            means(&mut out, Scenario::new(workers, threads, keys))?;
+            means(&mut report, &wishes, Scenario::new(workers, threads, keys))?;
         }
     }
+    means(&mut report, &wishes, Scenario { held: 1_024, ..Scenario::new(1_000, 2, Keys::One) })?;
     for workers in [8, 1_000] {
-        tails(&mut out, Scenario::new(workers, 2, Keys::One))?;
+        tails(&mut report, &wishes, Scenario::new(workers, 2, Keys::One))?;
     }
-    churn(&mut out, Scenario::new(1_000, 1, Keys::One))
+    storm(&mut report, &wishes, Scenario::new(1_000, 1, Keys::One))?;
+    report.end()
+}
+
+/// Runs a generic function for every design that is compared.
+macro_rules! for_each_design {
+    ($function:ident($($argument:expr),*)) => {
+        vec![
+            $function::<Epoch>($($argument),*),
+            $function::<EpochStrict>($($argument),*),
+            $function::<ArcSwap>($($argument),*),
+            $function::<Locked>($($argument),*),
+            $function::<FairMutex<ParkingLot>>($($argument),*),
+            $function::<FairMutex<StdLock>>($($argument),*),
+            $function::<SharedLock>($($argument),*),
+            $function::<Actor>($($argument),*),
+            $function::<Old>($($argument),*),
+            $function::<OldCounting>($($argument),*),
+        ]
+    };
+}
+
+fn tail_cells(tail: Tail) -> [Cell; 4] {
+    [tail.p50, tail.p99, tail.p999, tail.max].map(Cell::count)
 }
 
 /// Nanoseconds of a selection with its release, and how many times ours each takes.
-fn means(out: &mut StdoutLock<'_>, scenario: Scenario) -> std::io::Result<()> {
-    fn series<'a, D: Dispatcher>(scenario: Scenario) -> Series<'a> {
+fn means(report: &mut Report, wishes: &Wishes, scenario: Scenario) -> io::Result<()> {
+    fn series<'a, D: Dispatcher>(scenario: Scenario, slice: Duration) -> Series<'a> {
         let bed = Bed::<D>::lay(scenario);
-        Series::new(D::NAME, move || bed.run(SLICE).ns)
+        Series::new(D::NAME, move || bed.run(slice).ns)
     }
-    let all = vec![
-        series::<Epoch>(scenario),
-        series::<ArcSwap>(scenario),
-        series::<Locked>(scenario),
-        series::<FairMutex<ParkingLot>>(scenario),
-        series::<FairMutex<StdLock>>(scenario),
-        series::<SharedLock>(scenario),
-        series::<Actor>(scenario),
-        series::<Old>(scenario),
-    ];
-    let lines = interleave(all, ROUNDS);
-    writeln!(out)?;
-    writeln!(out, "select + release, {} workers, {}", scenario.workers, scenario.name())?;
-    writeln!(out, "| design | ns: median (least–most) | times ours |")?;
-    writeln!(out, "|---|---|---|")?;
+    let Scenario { workers, held, .. } = scenario;
+    let title =
+        format!("select + release, {workers} workers, {}, {held} held a thread", scenario.name());
+    if !wishes.want(&title) {
+        return Ok(());
+    }
+    let (slice, rounds) = if wishes.quick { (5, 1) } else { (150, 5) };
+    let all = for_each_design!(series(scenario, Duration::from_millis(slice)));
+    let lines = interleave(all, rounds);
     let ours = lines.first().map_or(1.0, |line: &Line| line.spread.median);
-    for line in &lines {
-        let times = line.spread.median / ours;
-        writeln!(out, "| {} | {} | {times:.1} |", line.id, line.spread)?;
-    }
-    Ok(())
+    let rows: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let times = line.spread.median / ours;
+            vec![
+                Cell::name(&line.id),
+                Cell::new(line.spread, line.spread.median),
+                Cell::new(format!("{times:.2}"), times),
+            ]
+        })
+        .collect();
+    report.table(&title, &["design", "ns: median (least–most)", "times ours"], &rows)
 }
 
 /// Percentiles of single selections.
-fn tails(out: &mut StdoutLock<'_>, scenario: Scenario) -> std::io::Result<()> {
-    fn tail<D: Dispatcher>(scenario: Scenario) -> (&'static str, Tail) {
+fn tails(report: &mut Report, wishes: &Wishes, scenario: Scenario) -> io::Result<()> {
+    fn row<D: Dispatcher>(scenario: Scenario, time: Duration) -> Vec<Cell> {
         let bed = Bed::<D>::lay(scenario);
         // One to warm up, one that counts.
-        drop(bed.sample(SLICE));
-        (D::NAME, Tail::of(&bed.sample(SAMPLING)))
+        drop(bed.sample(time / 5));
+        let mut cells = vec![Cell::name(D::NAME)];
+        cells.extend(tail_cells(Tail::of(&bed.sample(time))));
+        cells
     }
-    writeln!(out)?;
-    writeln!(out, "one selection, {} workers, {}", scenario.workers, scenario.name())?;
-    writeln!(out, "| design | p50 ns | p99 | p99.9 | max |")?;
-    writeln!(out, "|---|---|---|---|---|")?;
-    for (name, tail) in [
-        tail::<Epoch>(scenario),
-        tail::<ArcSwap>(scenario),
-        tail::<FairMutex<ParkingLot>>(scenario),
-        tail::<FairMutex<StdLock>>(scenario),
-        tail::<SharedLock>(scenario),
-        tail::<Actor>(scenario),
-        tail::<Old>(scenario),
-    ] {
-        let Tail { p50, p99, p999, max } = tail;
-        writeln!(out, "| {name} | {p50} | {p99} | {p999} | {max} |")?;
+    let title = format!("one selection, {} workers, {}", scenario.workers, scenario.name());
+    if !wishes.want(&title) {
+        return Ok(());
     }
-    Ok(())
+    let time = Duration::from_millis(if wishes.quick { 10 } else { 1_000 });
+    let rows = for_each_design!(row(scenario, time));
+    report.table(&title, &["design", "p50 ns", "p99", "p99.9", "max"], &rows)
 }
 
-/// Percentiles of single selections while workers come and go, 10,000 registrations a second.
-fn churn(out: &mut StdoutLock<'_>, scenario: Scenario) -> std::io::Result<()> {
-    fn under<D: Dispatcher>(scenario: Scenario, storm: bool) -> (Tail, u64) {
-        let bed = Bed::<D>::lay(scenario);
+/// Percentiles of single selections while workers come and go, evenly spaced.
+fn storm(report: &mut Report, wishes: &Wishes, scenario: Scenario) -> io::Result<()> {
+    fn under<D: Dispatcher>(bed: &Bed<D>, time: Duration, storms: bool) -> (Tail, u64) {
         let stop = AtomicBool::new(false);
-        let pools = bed.pools().to_vec();
+        let gap = Duration::from_secs(1) / JOINS_PER_SECOND;
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
-                let mut done = 0u64;
-                while storm && !stop.load(Ordering::Relaxed) {
-                    // Ten joins and leaves a millisecond.
-                    for _ in 0..10 {
-                        let guest = bed.dispatcher().register(&pools, 1);
+                let mut joins = 0u32;
+                let start = clock::now();
+                while !stop.load(Ordering::Relaxed) {
+                    if !storms {
+                        std::thread::sleep(Duration::from_millis(1));
+                    } else if clock::now() < start + gap * joins {
+                        std::hint::spin_loop();
+                    } else {
+                        let guest = bed.dispatcher().register(bed.pools(), 1);
                         bed.dispatcher().deregister(guest);
-                        done += 1;
+                        joins += 1;
                     }
-                    std::thread::sleep(Duration::from_millis(1));
                 }
-                done
+                (f64::from(joins) * 1e9 / clock::nanos_since(start) as f64) as u64
             });
             let reader = scope.spawn(|| bed.sample_until(&bed.keys()[0], &stop));
-            std::thread::sleep(SAMPLING);
+            std::thread::sleep(time);
             stop.store(true, Ordering::Relaxed);
             let times = reader.join().expect("no selection panics");
-            let done = writer.join().expect("no registration panics");
-            (Tail::of(&times), (done as f64 / SAMPLING.as_secs_f64()) as u64)
+            (Tail::of(&times), writer.join().expect("no registration panics"))
         })
     }
-    writeln!(out)?;
-    writeln!(out, "one selection while workers come and go, {} workers", scenario.workers)?;
-    writeln!(out, "| design | joins/s | p50 ns | p99 | p99.9 | max | quiet p99.9 |")?;
-    writeln!(out, "|---|---|---|---|---|---|---|")?;
-    let rows = [
-        (Epoch::NAME, under::<Epoch>(scenario, true), under::<Epoch>(scenario, false)),
-        (ArcSwap::NAME, under::<ArcSwap>(scenario, true), under::<ArcSwap>(scenario, false)),
-        (
-            FairMutex::<ParkingLot>::NAME,
-            under::<FairMutex<ParkingLot>>(scenario, true),
-            under::<FairMutex<ParkingLot>>(scenario, false),
-        ),
-        (
-            FairMutex::<StdLock>::NAME,
-            under::<FairMutex<StdLock>>(scenario, true),
-            under::<FairMutex<StdLock>>(scenario, false),
-        ),
-        (
-            SharedLock::NAME,
-            under::<SharedLock>(scenario, true),
-            under::<SharedLock>(scenario, false),
-        ),
-        (Old::NAME, under::<Old>(scenario, true), under::<Old>(scenario, false)),
-    ];
-    for (name, (tail, joins), (quiet, _)) in rows {
-        let Tail { p50, p99, p999, max } = tail;
-        let quiet = quiet.p999;
-        writeln!(out, "| {name} | {joins} | {p50} | {p99} | {p999} | {max} | {quiet} |")?;
+    fn row<D: Dispatcher>(scenario: Scenario, time: Duration) -> Vec<Cell> {
+        let bed = Bed::<D>::lay(scenario);
+        let (quiet, _) = under(&bed, time, false);
+        let (tail, joins) = under(&bed, time, true);
+        let mut cells = vec![Cell::name(D::NAME), Cell::count(joins)];
+        cells.extend(tail_cells(tail));
+        cells.push(Cell::count(quiet.p999));
+        let times = tail.p999 as f64 / quiet.p999.max(1) as f64;
+        cells.push(Cell::new(format!("{times:.1}"), times));
+        cells
     }
-    Ok(())
+    let title =
+        format!("one selection while workers come and go, {} workers, t1", scenario.workers);
+    if !wishes.want(&title) {
+        return Ok(());
+    }
+    let time = Duration::from_millis(if wishes.quick { 10 } else { 1_000 });
+    let rows = for_each_design!(row(scenario, time));
+    let heads =
+        ["design", "joins/s", "p50 ns", "p99", "p99.9", "max", "quiet p99.9", "times quiet"];
+    report.table(&title, &heads, &rows)
 }

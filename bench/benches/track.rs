@@ -1,112 +1,153 @@
 //! Ours alone: one line an id, in nanoseconds. `cargo bench -p slipswitch-bench --bench track`
 //!
-//! The first argument restricts the ids to those that contain it.
+//! `-o json` for one JSON object, `--quick` for short measurements; any other word restricts the
+//! ids to those that contain it.
 
-use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use slipswitch_bench::baseline::{Dispatcher, Ours};
+use slipswitch_bench::baseline::{Dispatcher, Named, OnNode, Ours, Strict};
 use slipswitch_bench::clock;
+use slipswitch_bench::floor::FLOORS;
 use slipswitch_bench::harness::{Bed, Keys, Scenario, Series, interleave};
-use slipswitch_bench::machine::Machine;
+use slipswitch_bench::report::{Cell, Report, Wishes};
 use slipswitch_bench::turn::Turn;
-use slipswitch_core::{EpochCells, PoolKey};
+use slipswitch_core::{ArcSwapCells, EpochCells, ModelCells, PoolKey};
 
-/// What the machine itself takes for a locked instruction that nobody contends.
-fn floors<'a>(wanted: &impl Fn(&str) -> bool) -> Vec<Series<'a>> {
-    const TIMES: u64 = 5_000_000;
-    let word = AtomicU64::new(0);
-    let other = AtomicU64::new(0);
-    let series = vec![
-        Series::new("floor/fetch-add", move || {
-            let start = clock::now();
-            for _ in 0..TIMES {
-                std::hint::black_box(word.fetch_add(1, Ordering::Relaxed));
-            }
-            clock::nanos_since(start) as f64 / TIMES as f64
-        }),
-        Series::new("floor/compare-exchange", move || {
-            let start = clock::now();
-            for _ in 0..TIMES {
-                let seen = other.load(Ordering::Relaxed);
-                let (acquire, relaxed) = (Ordering::AcqRel, Ordering::Relaxed);
-                let won = other.compare_exchange(seen, seen + 1, acquire, relaxed);
-                std::hint::black_box(won.is_ok());
-            }
-            clock::nanos_since(start) as f64 / TIMES as f64
-        }),
-    ];
-    series.into_iter().filter(|one| wanted(&one.id)).collect()
-}
+type Epoch = Ours<EpochCells>;
 
-const ROUNDS: usize = 5;
-const SLICE: Duration = Duration::from_millis(200);
+const TURNS: u64 = 200_000;
 
 fn main() -> std::io::Result<()> {
-    let only = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
-    let wanted = |id: &str| only.as_deref().is_none_or(|part| id.contains(part));
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", Machine::look_up())?;
-    writeln!(out, "{:<44} {:>28}", "id", "ns: median (least–most)")?;
-    let mut series: Vec<Series<'_>> = floors(&wanted);
-    for workers in [8, 1_000] {
+    let wishes = Wishes::of_process()?;
+    let mut report = Report::begin(wishes.json)?;
+    measure(&mut report, &wishes, "What a step costs here", floors(&wishes))?;
+    measure(&mut report, &wishes, "Selecting, with reserve and release", selections(&wishes))?;
+    let mut publishes = publishes::<EpochCells>(&wishes, "epoch");
+    publishes.extend(self::publishes::<ArcSwapCells>(&wishes, "arc-swap"));
+    publishes.extend(self::publishes::<ModelCells>(&wishes, "locked"));
+    publishes.extend(registrations(&wishes));
+    measure(&mut report, &wishes, "Publishing", publishes)?;
+    measure(&mut report, &wishes, "A task's turn in this process", turns(&wishes))?;
+    report.end()
+}
+
+fn measure(
+    report: &mut Report,
+    wishes: &Wishes,
+    title: &str,
+    series: Vec<Series<'_>>,
+) -> std::io::Result<()> {
+    let rounds = if wishes.quick { 1 } else { 5 };
+    let rows: Vec<_> = interleave(series, rounds)
+        .into_iter()
+        .map(|line| {
+            let spread = line.spread;
+            let value = serde_json::json!({
+                "median": spread.median, "least": spread.min, "most": spread.max,
+            });
+            vec![Cell::name(&line.id), Cell::new(spread, value)]
+        })
+        .collect();
+    report.table(title, &["id", "ns: median (least–most)"], &rows)
+}
+
+fn floors<'a>(wishes: &Wishes) -> Vec<Series<'a>> {
+    let wanted = FLOORS.iter().filter(|floor| wishes.want(floor.id));
+    wanted.map(|floor| Series::new(floor.id, || floor.ns(5_000_000))).collect()
+}
+
+fn selections<'a>(wishes: &Wishes) -> Vec<Series<'a>> {
+    fn add<D: Dispatcher>(
+        all: &mut Vec<Series<'_>>,
+        wishes: &Wishes,
+        manner: &str,
+        scenario: Scenario,
+    ) {
+        let slice = Duration::from_millis(if wishes.quick { 5 } else { 150 });
+        let id = format!("select/{manner}/{}/{}", scenario.name(), scenario.workers);
+        if wishes.want(&id) {
+            let bed = Bed::<D>::lay(scenario);
+            all.push(Series::new(id, move || bed.run(slice).ns));
+        }
+    }
+    let mut all = Vec::new();
+    for workers in [1, 8, 64, 1_000, 10_000] {
         for (threads, keys) in [(1, Keys::One), (2, Keys::Own), (2, Keys::One)] {
             let scenario = Scenario::new(workers, threads, keys);
-            let id = format!("select/reserve-release/{}/{workers}", scenario.name());
-            if wanted(&id) {
-                let bed = Bed::<Ours<EpochCells>>::lay(scenario);
-                series.push(Series::new(id, move || bed.run(SLICE).ns));
+            add::<Epoch>(&mut all, wishes, "round-robin", scenario);
+            if [8, 1_000].contains(&workers) {
+                add::<Ours<EpochCells, Strict>>(&mut all, wishes, "strict", scenario);
+                add::<Ours<EpochCells, OnNode>>(&mut all, wishes, "on-node", scenario);
             }
         }
     }
-    for line in interleave(series, ROUNDS) {
-        writeln!(out, "{:<44} {:>28}", line.id, line.spread.to_string())?;
+    // Sixteen times the tasks in flight: no worker is idle, so tickets are drawn in blocks.
+    for (threads, keys) in [(1, Keys::One), (2, Keys::Own), (2, Keys::One)] {
+        let scenario = Scenario { held: 1_024, ..Scenario::new(1_000, threads, keys) };
+        add::<Epoch>(&mut all, wishes, "round-robin-busy", scenario);
     }
-    let mut series: Vec<Series<'_>> = Vec::new();
-    for present in [100, 10_000, 100_000] {
-        let id = format!("publish/join-and-leave/{present}");
-        if wanted(&id) {
-            let ours = Ours::<EpochCells>::create();
-            let key = PoolKey::new("bench", "default", "publish").expect("the name is valid");
-            let keys = vec![key];
-            let there: Vec<_> = (0..present).map(|_| ours.register(&keys, 1)).collect();
-            series.push(Series::new(id, move || {
-                let start = clock::now();
-                for _ in 0..500 {
-                    ours.deregister(ours.register(&keys, 1));
-                }
-                std::hint::black_box(&there);
-                // Two publishes each.
-                clock::nanos_since(start) as f64 / 1_000.0
-            }));
+    all
+}
+
+fn pool() -> Vec<PoolKey> {
+    vec![PoolKey::new("bench", "default", "publish").expect("the name is valid")]
+}
+
+fn publishes<'a, F: Named>(wishes: &Wishes, cell: &str) -> Vec<Series<'a>> {
+    let mut all = Vec::new();
+    for present in [100, 1_000, 10_000, 100_000] {
+        let id = format!("publish/{cell}/{present}");
+        if !wishes.want(&id) {
+            continue;
         }
-    }
-    let id = "publish/register-100000".to_owned();
-    if wanted(&id) {
-        series.push(Series::new(id, || {
-            let ours = Ours::<EpochCells>::create();
-            let key = PoolKey::new("bench", "default", "publish").expect("the name is valid");
+        let ours: Ours<F> = Ours::create();
+        let keys = pool();
+        let there: Vec<_> = (0..present).map(|_| ours.register(&keys, 1)).collect();
+        all.push(Series::new(id, move || {
             let start = clock::now();
-            let there: Vec<_> =
-                (0..100_000).map(|_| ours.register(std::slice::from_ref(&key), 1)).collect();
-            let nanos = clock::nanos_since(start);
-            assert_eq!(there.len(), 100_000);
-            nanos as f64
+            for _ in 0..500 {
+                ours.deregister(ours.register(&keys, 1));
+            }
+            std::hint::black_box(&there);
+            // Two publishes each.
+            clock::nanos_since(start) as f64 / 1_000.0
         }));
     }
-    for (id, credit) in [("turn/direct", 1_000), ("turn/through-the-line", 8)] {
-        if wanted(id) {
+    all
+}
+
+fn registrations<'a>(wishes: &Wishes) -> Vec<Series<'a>> {
+    let id = "publish/register-100000";
+    if !wishes.want(id) {
+        return Vec::new();
+    }
+    vec![Series::new(id, || {
+        let ours: Epoch = Ours::create();
+        let keys = pool();
+        let start = clock::now();
+        let there: Vec<_> = (0..100_000).map(|_| ours.register(&keys, 1)).collect();
+        let nanos = clock::nanos_since(start);
+        assert_eq!(there.len(), 100_000);
+        assert_eq!(ours.engine().generation().1, 100_000);
+        nanos as f64
+    })]
+}
+
+fn turns<'a>(wishes: &Wishes) -> Vec<Series<'a>> {
+    let mut all = Vec::new();
+    // Four workers: with credit for all tasks of a window, with credit for half, one task at once.
+    for (id, credit, window) in
+        [("turn/direct", 1_000, 64), ("turn/through-the-line", 8, 64), ("turn/one-in-flight", 8, 1)]
+    {
+        if wishes.want(id) {
             let mut turn = Turn::new(4, credit);
-            series.push(Series::new(id, move || {
+            let count = if wishes.quick { TURNS / 20 } else { TURNS };
+            all.push(Series::new(id, move || {
                 let start = clock::now();
-                turn.carry(200_000, 64);
-                clock::nanos_since(start) as f64 / 200_000.0
+                turn.carry(count, window);
+                clock::nanos_since(start) as f64 / count as f64
             }));
         }
     }
-    for line in interleave(series, ROUNDS) {
-        writeln!(out, "{:<44} {:>28}", line.id, line.spread.to_string())?;
-    }
-    Ok(())
+    all
 }

@@ -23,7 +23,7 @@ use slipswitch_core::PoolKey;
 pub use actor::Actor;
 pub use fair::{FairMutex, Lock, ParkingLot, StdLock, Unit};
 pub use old::{Handle, OldMutex};
-pub use ours::{Named, Ours};
+pub use ours::{Following, Manner, Named, OnNode, Ours, Strict};
 pub use shared::SharedLock;
 
 /// Selects workers for tasks and keeps count of their credit.

@@ -52,6 +52,21 @@ impl Machine {
             timer_ns: clock::timer_cost_ns(),
         }
     }
+
+    /// The facts as an object.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "cpu": self.cpu,
+            "cores": self.cores,
+            "kernel": self.kernel,
+            "rustc": self.rustc,
+            "commit": self.commit,
+            "date": self.date,
+            "load": self.load,
+            "timer_ns": self.timer_ns,
+        })
+    }
 }
 
 impl fmt::Display for Machine {

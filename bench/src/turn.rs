@@ -36,7 +36,7 @@ impl Turn {
     /// If the pool's name is refused, which would be a fault of this function.
     #[must_use]
     pub fn new(workers: usize, credit: u32) -> Self {
-        let ours = Ours::<EpochCells>::create();
+        let ours: Ours = Ours::create();
         let key = PoolKey::new("bench", "default", "turn").expect("the name is valid");
         let workers =
             (0..workers).map(|_| ours.register(std::slice::from_ref(&key), credit)).collect();

@@ -1,7 +1,7 @@
 //! The designs to beat keep the same contract as ours: what is compared does the same work.
 
 use slipswitch_bench::baseline::{
-    Actor, Dispatcher, FairMutex, OldMutex, Ours, ParkingLot, SharedLock, StdLock,
+    Actor, Dispatcher, FairMutex, OldMutex, OnNode, Ours, ParkingLot, SharedLock, StdLock, Strict,
 };
 use slipswitch_bench::harness::{Bed, Keys, Scenario};
 use slipswitch_bench::turn::Turn;
@@ -72,6 +72,7 @@ macro_rules! contract {
 
 contract! {
     epoch: Ours<EpochCells>;
+    epoch_strict: Ours<EpochCells, Strict>;
     arc_swap: Ours<ArcSwapCells>;
     locked: Ours<ModelCells>;
     fair_std: FairMutex<StdLock>;
@@ -79,6 +80,25 @@ contract! {
     shared: SharedLock;
     actor: Actor;
     old_with_credits: OldMutex<true>;
+}
+
+#[test]
+fn one_node_of_ten_serves_what_is_pinned_to_it() {
+    let bed = Bed::<Ours<EpochCells, OnNode>>::lay(Scenario::new(40, 1, Keys::One));
+    let mut chosen = std::collections::BTreeSet::new();
+    for _ in 0..100 {
+        let reservation = bed.dispatcher().select(&bed.keys()[0]).expect("credit is free");
+        chosen.insert(bed.dispatcher().worker(&reservation));
+    }
+    // Workers are numbered from 1, and go round ten nodes.
+    assert!(chosen.iter().copied().eq([1, 11, 21, 31]), "{chosen:?}");
+}
+
+#[test]
+fn every_floor_does_its_steps() {
+    for floor in slipswitch_bench::floor::FLOORS {
+        assert!(floor.ns(10_000) > 0.0);
+    }
 }
 
 #[test]

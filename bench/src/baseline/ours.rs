@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use slipswitch_core::{
-    ArcSwapCells, CellFamily, Config, Engine, EpochCells, InstanceId, Instant, ModelCells, Notify,
-    PoolEntry, PoolKey, Principal, Register, Reservation, Route, Selection, SessionId,
-    WorkerSession,
+    ArcSwapCells, CellFamily, Config, Engine, EpochCells, InstanceId, Instant, ModelCells, Node,
+    Notify, Policy, PoolEntry, PoolKey, Principal, Register, Reservation, Route, Selection,
+    SessionId, WorkerSession,
 };
 
 use super::Dispatcher;
@@ -37,14 +37,50 @@ impl Named for ModelCells {
     const NAME: &'static str = "ours, locked cell";
 }
 
-/// The engine over the cell `F`.
-pub struct Ours<F: Named = EpochCells> {
-    engine: Arc<Engine<F>>,
-    operator: Principal,
-    cell: PhantomData<F>,
+/// How selections are made.
+pub trait Manner: Send + Sync + 'static {
+    /// What rows of a table call it; empty for the name of the cell.
+    const NAME: &'static str = "";
+    /// How tickets are drawn.
+    const POLICY: Policy = Policy::RoundRobin;
+    /// On how many nodes the workers are, in turn. Selections ask for the first; 0 for none.
+    const NODES: u64 = 0;
 }
 
-impl<F: Named> Ours<F> {
+/// The default: blocks of tickets that follow the load.
+#[derive(Debug)]
+pub struct Following;
+
+impl Manner for Following {}
+
+/// Single tickets, in order among all threads.
+#[derive(Debug)]
+pub struct Strict;
+
+impl Manner for Strict {
+    const NAME: &'static str = "ours, strict tickets";
+    const POLICY: Policy = Policy::Strict;
+}
+
+/// Every task is for one of ten nodes.
+#[derive(Debug)]
+pub struct OnNode;
+
+impl Manner for OnNode {
+    const NAME: &'static str = "ours, one node of ten";
+    const NODES: u64 = 10;
+}
+
+/// The engine over the cell `F`.
+pub struct Ours<F: Named = EpochCells, M: Manner = Following> {
+    engine: Arc<Engine<F>>,
+    operator: Principal,
+    /// The node that selections ask for.
+    node: Option<Node>,
+    manner: PhantomData<M>,
+}
+
+impl<F: Named, M: Manner> Ours<F, M> {
     /// The time of everything: benchmarks of selections know no other.
     const NOW: Instant = Instant::from_micros(1);
 
@@ -55,14 +91,20 @@ impl<F: Named> Ours<F> {
     }
 }
 
-impl<F: Named> fmt::Debug for Ours<F> {
+fn node(number: u64) -> Node {
+    Node::new(&format!("node-{number}")).expect("the name is valid")
+}
+
+impl<F: Named, M: Manner> fmt::Debug for Ours<F, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ours").field("engine", &self.engine).finish_non_exhaustive()
     }
 }
 
-impl<F: Named> Dispatcher for Ours<F> {
-    const NAME: &'static str = F::NAME;
+impl<F: Named, M: Manner> Dispatcher for Ours<F, M> {
+    const NAME: &'static str = if M::NAME.is_empty() { F::NAME } else { M::NAME };
+    /// Over the workers of a node, which are not all of the pool.
+    const ROTATES: bool = M::NODES == 0;
 
     type Registration = WorkerSession<F>;
     type Key = Route;
@@ -70,7 +112,8 @@ impl<F: Named> Dispatcher for Ours<F> {
 
     fn create() -> Self {
         let engine = Engine::new(Config::default(), Arc::new(Nobody), Self::NOW);
-        Self { engine, operator: Principal::operator("bench"), cell: PhantomData }
+        let node = (M::NODES > 0).then(|| node(0));
+        Self { engine, operator: Principal::operator("bench"), node, manner: PhantomData }
     }
 
     fn register(&self, keys: &[PoolKey], credit: u32) -> WorkerSession<F> {
@@ -82,7 +125,7 @@ impl<F: Named> Dispatcher for Ours<F> {
         let (_, count) = self.engine.generation();
         let register = Register {
             pools: keys.iter().map(entry).collect(),
-            node: None,
+            node: (M::NODES > 0).then(|| node(count as u64 % M::NODES)),
             identity: String::new(),
             instance: InstanceId::from_bytes(rand::random()),
             build: String::new(),
@@ -108,12 +151,14 @@ impl<F: Named> Dispatcher for Ours<F> {
     }
 
     fn key(&self, pool: &PoolKey) -> Route {
-        self.engine.route(pool).expect("the pool's name is valid")
+        let route = self.engine.route(pool).expect("the pool's name is valid");
+        self.engine.set_policy(&route, M::POLICY);
+        route
     }
 
     #[inline]
     fn select(&self, key: &Route) -> Option<Reservation<'_, F>> {
-        match self.engine.select(key, None) {
+        match self.engine.select(key, self.node.as_ref()) {
             Selection::Reserved(reservation) => Some(reservation),
             _ => None,
         }
