@@ -46,15 +46,21 @@ struct Load {
     /// Measures the processor time of an idle server with so many idle workers instead.
     #[arg(long)]
     idle: Option<usize>,
-    /// One JSON object instead of a sentence.
-    #[arg(long)]
-    json: bool,
+    /// One JSON object instead of sentences.
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", default_value = "table")]
+    output: Format,
     /// What this process is; for the generator's own use.
     #[arg(long, hide = true)]
     role: Option<String>,
     /// Where the server is; for the generator's own use.
     #[arg(long, hide = true, default_value = "")]
     server: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
 }
 
 fn main() -> Result<()> {
@@ -185,7 +191,7 @@ async fn idle(load: &Load, server: &Part) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let workers = load.idle.unwrap_or_default();
     let percent = share * 100.0;
-    if load.json {
+    if load.output == Format::Json {
         let line = serde_json::json!({ "idle_workers": workers, "core_percent": percent });
         writeln!(out, "{line}")?;
     } else {
@@ -224,7 +230,7 @@ async fn measure(load: &Load, client: Client) -> Result<()> {
     let Tail { p50, p99, p999, max } = Tail::of(&times);
     let per_second = count as f64 / seconds;
     let mut out = std::io::stdout().lock();
-    if load.json {
+    if load.output == Format::Json {
         let line = serde_json::json!({
             "tasks": count, "per_second": per_second, "rate": load.rate,
             "in_flight": load.in_flight, "payload": load.payload, "workers": load.workers,
