@@ -34,6 +34,11 @@ pub trait SnapshotCell<T>: Send + Sync {
 
     /// Replaces the value. Callers serialize their publishes.
     fn publish(&self, value: T);
+
+    /// Frees replaced values on which no guard is left, if the cell had put them aside.
+    ///
+    /// What still has one is left to a later call.
+    fn tidy(&self) {}
 }
 
 /// Chooses the cell of a registry at compile time.
@@ -69,8 +74,76 @@ impl CellFamily for ModelCells {
 /// A cell over epoch-based reclamation.
 ///
 /// A load pins the thread: one exchange on a line of its own, no shared write.
+///
+/// Replaced values are freed by the publisher, many at once, and never by a reader. What is
+/// deferred to the end of the readers' pins is a mark, not the values: a reader that happens to
+/// turn the epoch on lets go of a count and of the reclaimer's own parcel, one for all of a lot.
 pub struct EpochCell<T> {
     current: epoch::Atomic<T>,
+    replaced: Mutex<Replaced<T>>,
+}
+
+/// How many replaced values wait for one turn of the epoch together.
+const RETIRED_TOGETHER: usize = if cfg!(slipswitch_loom) { 1 } else { 64 };
+
+/// Values that were in the cell.
+struct Replaced<T> {
+    /// No mark was deferred for them yet.
+    fresh: Values<T>,
+    /// Each lot with its mark, whose other half goes when no reader is left at the lot.
+    waiting: Vec<(Arc<()>, Values<T>)>,
+}
+
+/// Values that are owned here alone. Dropping frees them.
+struct Values<T>(Vec<*mut T>);
+
+// SAFETY: values that may be sent, owned by whoever holds their pointers.
+unsafe impl<T: Send> Send for Values<T> {}
+
+impl<T> Drop for Values<T> {
+    fn drop(&mut self) {
+        for value in self.0.drain(..) {
+            // SAFETY: the pointer was the cell's own and came out of it once. It is dropped with
+            // the cell, which no guard borrows then, or after its lot's mark was let go.
+            drop(unsafe { Box::from_raw(value) });
+        }
+    }
+}
+
+impl<T> Replaced<T> {
+    fn new() -> Self {
+        Self { fresh: Values(Vec::new()), waiting: Vec::new() }
+    }
+
+    /// Defers a mark for the values that have none yet.
+    fn mark(&mut self) {
+        if self.fresh.0.is_empty() {
+            return;
+        }
+        let mark = Arc::new(());
+        let theirs = Arc::clone(&mark);
+        let pin = epoch::pin();
+        // SAFETY: the closure owns what it touches, which may be sent.
+        unsafe { pin.defer_unchecked(move || drop(theirs)) };
+        pin.flush();
+        let fresh = std::mem::replace(&mut self.fresh, Values(Vec::new()));
+        self.waiting.push((mark, fresh));
+    }
+
+    /// Takes the lots out at which no reader is left.
+    fn unread(&mut self) -> Vec<Values<T>> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut unread = Vec::new();
+        for (mut mark, values) in waiting {
+            // Orders the readers' last looks, which came before their half was let go.
+            if Arc::get_mut(&mut mark).is_some() || mutant("L1b") {
+                unread.push(values);
+            } else {
+                self.waiting.push((mark, values));
+            }
+        }
+        unread
+    }
 }
 
 /// A value loaded from an [`EpochCell`]. The thread stays pinned while it lives.
@@ -85,8 +158,8 @@ impl<T> Deref for EpochGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the pointer was loaded under `_pin`, and `publish` retires a value only through
-        // `defer_destroy`, which waits for every pin that might have seen it. Tested by the
+        // SAFETY: the pointer was loaded under `_pin`, and a value that `publish` replaced is freed
+        // only when the mark is gone that waits for every pin that might have seen it. Tested by the
         // conformance suite and by the models of `loom-tests` over this cell.
         unsafe { &*self.value }
     }
@@ -96,7 +169,7 @@ impl<T: Send + Sync + 'static> SnapshotCell<T> for EpochCell<T> {
     type Guard<'a> = EpochGuard<'a, T>;
 
     fn new(value: T) -> Self {
-        Self { current: epoch::Atomic::new(value) }
+        Self { current: epoch::Atomic::new(value), replaced: Mutex::new(Replaced::new()) }
     }
 
     #[inline]
@@ -120,15 +193,27 @@ impl<T: Send + Sync + 'static> SnapshotCell<T> for EpochCell<T> {
         let pin = epoch::pin();
         // Release [E1]: AcqRel; pairs with the Acquire in `EpochCell::load`.
         let old = self.current.swap(new, Ordering::AcqRel, &pin);
-        // SAFETY: `old` came out of the cell by the swap, so no later load can return it, and
-        // only this call retires it. Pinned readers are waited for.
-        unsafe { pin.defer_destroy(old) };
-        pin.flush();
+        // It came out of the cell by the swap: no later load returns it, and nobody else retires it.
+        let old = old.as_raw().cast_mut();
         drop(pin);
-        // Three turns of the epoch free the old value even if nobody pins again.
+        let fresh = {
+            let mut replaced = self.replaced.lock();
+            replaced.fresh.0.push(old);
+            replaced.fresh.0.len()
+        };
+        if fresh >= RETIRED_TOGETHER {
+            self.tidy();
+        }
+    }
+
+    fn tidy(&self) {
+        self.replaced.lock().mark();
+        // Three turns of the epoch let the marks go even if nobody pins again.
         for _ in 0..3 {
             epoch::pin().flush();
         }
+        let unread = self.replaced.lock().unread();
+        drop(unread);
     }
 }
 
@@ -142,6 +227,7 @@ impl<T> Drop for EpochCell<T> {
             // SAFETY: the pointer was the cell's own, and the cell is gone after this.
             drop(unsafe { last.into_owned() });
         }
+        // What was replaced goes with the field.
     }
 }
 

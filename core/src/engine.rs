@@ -149,7 +149,7 @@ impl<F: CellFamily> Engine<F> {
         }
         self.run(&mut run);
         if sweeps {
-            self.registry.sweep_pools();
+            self.registry.sweep();
             self.retention.lock().sweep(now, |id| self.tasks.remove(&id));
         }
         if self.is_draining() {

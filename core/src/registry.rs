@@ -458,8 +458,10 @@ impl<F: CellFamily> Registry<F> {
         self.pool_of(&mut self.writer.lock(), key, known)
     }
 
-    /// Drops pools without worker and task that were seen idle before. Called by the sweep.
-    pub(crate) fn sweep_pools(&self) {
+    /// Frees old snapshots and drops pools without worker and task that were seen idle before.
+    /// Called by the sweep.
+    pub(crate) fn sweep(&self) {
+        self.cell.tidy();
         let candidates = self.idle_pools.take();
         if candidates.is_empty() {
             return;

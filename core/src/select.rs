@@ -47,9 +47,10 @@ pub struct Decision {
 }
 
 /// What a selection within one snapshot came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen {
-    Reserved(Member, Decision),
+#[derive(Debug)]
+pub(crate) enum Chosen<'a> {
+    /// A credit is held in this word of this member.
+    Reserved(Member, &'a Word, Decision),
     NoWorker,
     NoCapacity,
     Draining,
@@ -72,6 +73,7 @@ pub enum Selection<'a, F: CellFamily> {
 /// A held credit. Dropping it gives the credit back, also when a panic unwinds.
 pub struct Reservation<'a, F: CellFamily> {
     registry: &'a Registry<F>,
+    word: &'a Word,
     member: Member,
     decision: Decision,
 }
@@ -93,9 +95,8 @@ impl<F: CellFamily> Reservation<'_, F> {
 impl<F: CellFamily> Drop for Reservation<'_, F> {
     #[inline]
     fn drop(&mut self) {
-        let Some(word) = self.registry.slab.word(self.member.slot) else { return };
-        if word.give_back() == GiveBack::Wanted {
-            self.registry.release_late(self.member, word);
+        if self.word.give_back() == GiveBack::Wanted {
+            self.registry.release_late(self.member, self.word);
         }
     }
 }
@@ -115,8 +116,8 @@ impl<F: CellFamily> Registry<F> {
     pub(crate) fn select(&self, pool: &Pool, node: Option<&Node>) -> Selection<'_, F> {
         let snapshot = self.load();
         match self.choose(&snapshot, pool, node) {
-            Chosen::Reserved(member, decision) => {
-                Selection::Reserved(Reservation { registry: self, member, decision })
+            Chosen::Reserved(member, word, decision) => {
+                Selection::Reserved(Reservation { registry: self, word, member, decision })
             }
             Chosen::NoWorker => Selection::NoWorker,
             Chosen::NoCapacity => Selection::NoCapacity,
@@ -126,7 +127,12 @@ impl<F: CellFamily> Registry<F> {
 
     /// Chooses within a snapshot that the caller holds.
     #[inline]
-    pub(crate) fn choose(&self, snapshot: &Snapshot, pool: &Pool, node: Option<&Node>) -> Chosen {
+    pub(crate) fn choose(
+        &self,
+        snapshot: &Snapshot,
+        pool: &Pool,
+        node: Option<&Node>,
+    ) -> Chosen<'_> {
         let Some(view) = snapshot.view(pool) else { return Chosen::NoWorker };
         let (members, cursor) = match node {
             None => (&view.members, &pool.cursor),
@@ -139,7 +145,7 @@ impl<F: CellFamily> Registry<F> {
         let block = if strict { None } else { cursor.block() };
         let ticket = cursor.draw(block);
         match self.first_with_room(members, ticket) {
-            Found::Taken { member, refused, was_idle } => {
+            Found::Taken { member, word, refused, was_idle } => {
                 if !strict {
                     cursor.observe(block, was_idle);
                 }
@@ -149,7 +155,7 @@ impl<F: CellFamily> Registry<F> {
                     candidates: members.len() as u32,
                     refused,
                 };
-                Chosen::Reserved(member, decision)
+                Chosen::Reserved(member, word, decision)
             }
             Found::Full => Chosen::NoCapacity,
             Found::Leaving => Chosen::Draining,
@@ -157,18 +163,20 @@ impl<F: CellFamily> Registry<F> {
     }
 
     #[inline]
-    fn first_with_room(&self, members: &Roster<Member>, ticket: u64) -> Found {
+    fn first_with_room(&self, members: &Roster<Member>, ticket: u64) -> Found<'_> {
         let count = members.len();
         let mut at = (ticket % count.max(1) as u64) as usize;
         let mut full = false;
         for refused in 0..count {
             let member = members.at(at);
-            match self.slab.word(member.slot).map(|word| word.reserve(member.generation)) {
-                Some(Reserve::Taken { was_idle }) => {
-                    return Found::Taken { member, refused: refused as u32, was_idle };
+            if let Some(word) = self.slab.word(member.slot) {
+                match word.reserve(member.generation) {
+                    Reserve::Taken { was_idle } => {
+                        return Found::Taken { member, word, refused: refused as u32, was_idle };
+                    }
+                    Reserve::Full => full = true,
+                    Reserve::Draining | Reserve::Gone => {}
                 }
-                Some(Reserve::Full) => full = true,
-                Some(Reserve::Draining | Reserve::Gone) | None => {}
             }
             at += 1;
             if at == count {
@@ -200,8 +208,8 @@ impl<F: CellFamily> Registry<F> {
     }
 }
 
-enum Found {
-    Taken { member: Member, refused: u32, was_idle: bool },
+enum Found<'a> {
+    Taken { member: Member, word: &'a Word, refused: u32, was_idle: bool },
     Full,
     Leaving,
 }

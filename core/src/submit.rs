@@ -169,7 +169,7 @@ impl<F: CellFamily> Engine<F> {
         let snapshot = self.registry.load();
         let node = task.options().require.as_ref();
         let member = match self.registry.choose(&snapshot, pool, node) {
-            Chosen::Reserved(member, _) => member,
+            Chosen::Reserved(member, ..) => member,
             Chosen::NoWorker => return Err(SubmitError::NoWorker),
             Chosen::NoCapacity => return Err(SubmitError::NoCapacity),
             Chosen::Draining => return Err(SubmitError::Draining),

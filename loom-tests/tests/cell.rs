@@ -80,3 +80,37 @@ fn a_loaded_value_lives_at_length() {
     ]);
     model(&SPEC, publish_and_read);
 }
+
+fn publish_under_a_guard(run: Run) {
+    let freed = Shared::new(Count::new(0));
+    let cell = Shared::new(EpochCell::new(Canary::new(0, &freed)));
+    let guard = cell.load();
+    let publisher = thread::spawn({
+        let (cell, freed) = (Shared::clone(&cell), Shared::clone(&freed));
+        move || {
+            cell.publish(Canary::new(1, &freed));
+            cell.tidy();
+        }
+    });
+    guard.alive.look();
+    assert_eq!(guard.generation, 0);
+    drop(guard);
+    thread::join(publisher);
+    cell.tidy();
+    if freed.load(Ordering::Relaxed) == 1 {
+        run.reached("freed once it was let go");
+    }
+    assert_eq!(cell.load().generation, 1);
+    drop(cell);
+    assert_eq!(freed.load(Ordering::Relaxed), 2);
+}
+
+/// L1-guard: what a publish replaced is not freed while a guard from before is held.
+///
+/// Kills L1b.
+#[test]
+fn a_held_guard_keeps_its_value() {
+    const SPEC: Spec =
+        Spec::new("L1-guard").preemption(2).must_reach(&["freed once it was let go"]);
+    model(&SPEC, publish_under_a_guard);
+}
