@@ -73,6 +73,12 @@ impl Principal {
         })
     }
 
+    /// Says whether it has the role in every namespace, those to come included.
+    #[must_use]
+    pub fn may_everywhere(&self, role: Role) -> bool {
+        self.grants.iter().any(|(granted, over)| *granted == role && *over == Grant::Every)
+    }
+
     /// Says whether it may see what lies in the namespace.
     #[must_use]
     pub fn may_see(&self, namespace: &Namespace) -> bool {
@@ -158,8 +164,8 @@ pub enum RegisterError {
     /// Entries were refused, so all were; a reason for each refused one by its index.
     #[error("{} of the entries are refused, first: {}", .0.len(), .0[0].1)]
     Entries(Vec<(usize, EntryError)>),
-    /// The server is leaving.
-    #[error("the server is draining")]
+    /// The server is leaving, or the worker's node or build is drained.
+    #[error("the server, or the worker's node or build, is draining")]
     Draining,
     /// No slot is free.
     #[error("the server has no room for another worker")]

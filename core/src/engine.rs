@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use crate::admission::{self, NamespaceMode, Principal, Register, RegisterError, Role};
+use crate::admission::{self, NamespaceMode, Principal, Register, RegisterError};
 use crate::cell::{CellFamily, EpochCells};
 use crate::gate::Gate;
-use crate::id::{Generation, SessionId, TaskId, WorkerId};
+use crate::id::{Generation, SessionId, TaskId};
 use crate::inbox::{Inbox, Pushed};
 use crate::index::Index;
 use crate::limits::{DRAIN_LOOK, SWEEP};
@@ -223,43 +223,6 @@ impl<F: CellFamily> Engine<F> {
         route.pool.set_policy(policy);
     }
 
-    /// Closes the way to one worker. When this returns nothing more is placed on it.
-    ///
-    /// # Errors
-    ///
-    /// There is no such worker, or the principal is no operator of all that it serves.
-    pub fn drain_worker(
-        &self,
-        principal: &Principal,
-        id: WorkerId,
-        now: Instant,
-    ) -> Result<(), AdminError> {
-        let worker = self.registry.worker(id).ok_or(AdminError::NotFound)?;
-        let keys: Vec<StdArc<PoolKey>> = {
-            let snapshot = self.registry.load();
-            let entry = snapshot.entry(worker.member).ok_or(AdminError::NotFound)?;
-            entry.pools.iter().map(|pool| StdArc::clone(&pool.key)).collect()
-        };
-        if !keys.iter().any(|key| principal.may_see(&key.namespace)) {
-            return Err(AdminError::NotFound);
-        }
-        if !keys.iter().all(|key| principal.may(Role::Operator, &key.namespace)) {
-            return Err(AdminError::PermissionDenied);
-        }
-        let mut run = RunList::new();
-        self.close_gate(&worker, now, &mut run);
-        self.run(&mut run);
-        Ok(())
-    }
-
-    /// Closes a worker's gate; what had been placed and not sent waits again.
-    pub(crate) fn close_gate(&self, worker: &Worker, now: Instant, run: &mut RunList) {
-        for delivery in self.registry.close_gate(worker) {
-            self.hand_back(&delivery.task, delivery.epoch, now, run);
-            self.release(worker, 1, run);
-        }
-    }
-
     /// Closes the way to every worker, and refuses submits and registrations from here on.
     ///
     /// Tasks that run may finish; tasks that wait are left as they are.
@@ -267,7 +230,7 @@ impl<F: CellFamily> Engine<F> {
         // Release [E11]: pairs with the Acquire in `Engine::is_draining`.
         self.draining.store(1, Ordering::Release);
         let mut run = RunList::new();
-        for (worker, delivery) in self.registry.drain(&mut run) {
+        for (worker, delivery) in self.registry.drain_all(&mut run).unsent {
             self.hand_back(&delivery.task, delivery.epoch, now, &mut run);
             self.release(&worker, 1, &mut run);
         }

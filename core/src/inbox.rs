@@ -120,6 +120,15 @@ impl<T> Inbox<T> {
         Batch::oldest_first(newest)
     }
 
+    /// Opens a closed inbox again. Does nothing to an open one.
+    pub fn reopen(&self) {
+        // Release [E2]: AcqRel; pairs with the Acquire of `Inbox::push`: all that was done while
+        // the gate was closed.
+        self.head
+            .compare_exchange(closed(), ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed)
+            .ok();
+    }
+
     /// Says whether nothing is waiting. True for a closed inbox.
     #[must_use]
     pub fn is_empty(&self) -> bool {

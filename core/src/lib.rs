@@ -11,6 +11,7 @@ mod backlog;
 mod cell;
 mod credit;
 mod cursor;
+mod drain;
 mod engine;
 mod gate;
 mod id;
@@ -55,6 +56,7 @@ pub use cell::{
     ModelCell, ModelCells, ModelGuard, SnapshotCell,
 };
 pub use credit::CREDIT_MAX;
+pub use drain::{DrainMode, DrainScope, DrainStatus, Drained};
 pub use engine::{AdminError, Config, Engine};
 pub use gate::{Gate, Ticket};
 pub use id::{Generation, InstanceId, InvalidTaskId, Lease, SessionId, TaskId, WorkerId};

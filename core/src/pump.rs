@@ -22,7 +22,7 @@ pub(crate) enum Placed {
     Refused(u64),
 }
 
-/// What a pass looks at: the pool's view, if it has workers, and the workers.
+/// What a pass looks at: the pool's view, if it has workers and is not drained, and the workers.
 struct Sight {
     view: Option<StdArc<PoolView>>,
     workers: Table<StdArc<Entry>>,
@@ -32,7 +32,8 @@ impl Sight {
     fn load<F: CellFamily>(engine: &Engine<F>, pool: &Pool) -> Self {
         let snapshot = engine.registry.load();
         let snapshot: &Snapshot = &snapshot;
-        Self { view: snapshot.view(pool).cloned(), workers: snapshot.workers.clone() }
+        let view = snapshot.view(pool).filter(|view| !view.is_drained).cloned();
+        Self { view, workers: snapshot.workers.clone() }
     }
 
     fn entry(&self, member: Member) -> Option<&Entry> {
@@ -75,8 +76,10 @@ impl<F: CellFamily> Engine<F> {
     fn take_in(&self, pool: &StdArc<Pool>, pass: &mut Pass<'_>, sight: &Sight, run: &mut RunList) {
         for member in pass.tokens() {
             let entry = sight.entry(member);
-            let fits = entry
-                .is_some_and(|entry| entry.pools.iter().any(|other| other.serial == pool.serial));
+            let fits = sight.view.is_some()
+                && entry.is_some_and(|entry| {
+                    entry.pools.iter().any(|other| other.serial == pool.serial)
+                });
             let node = entry.and_then(|entry| entry.worker.node.as_ref());
             pass.waiting(|waiting| waiting.token_arrived(member, node));
             if !fits {

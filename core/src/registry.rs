@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::admission::{Admitted, RegisterError};
 use crate::cell::{CellFamily, SnapshotCell};
 use crate::cursor::Cursor;
+use crate::drain::{Begun, DrainMode, DrainScope, DrainStatus, Drains, Looks, Order, Step};
 use crate::id::{Generation, InstanceId, SessionId, WorkerId};
 use crate::inbox::{Inbox, Pushed};
 use crate::index::Index;
@@ -64,7 +65,9 @@ enum Change {
     Register(Box<Joining>),
     Update(StdArc<Worker>, Vec<PoolKey>),
     Remove(StdArc<Worker>),
+    /// The server leaves.
     Drain,
+    Step(Step),
 }
 
 #[derive(Default)]
@@ -72,7 +75,7 @@ enum Answer {
     #[default]
     None,
     Joined(Result<Joined, RegisterError>),
-    Drained(Vec<(StdArc<Worker>, Delivery)>),
+    Drained(Begun),
     Done,
 }
 
@@ -103,6 +106,7 @@ struct Writer {
     /// By principal and instance: a stranger's instance id supersedes nobody.
     instances: FxHashMap<(StdArc<str>, InstanceId), WorkerId>,
     draining: bool,
+    drains: Drains,
 }
 
 /// The connected workers by pool, and the pools.
@@ -138,6 +142,7 @@ impl<F: CellFamily> Registry<F> {
                 workers: BTreeMap::new(),
                 instances: FxHashMap::default(),
                 draining: false,
+                drains: Drains::default(),
             }),
             idle_pools: Inbox::new(),
             driver: Driver { turns: Inbox::new(), wake },
@@ -190,11 +195,30 @@ impl<F: CellFamily> Registry<F> {
 
     /// Closes the offer gate of every worker, and refuses registrations from here on. Returns what
     /// had been placed and not sent.
-    pub(crate) fn drain(&self, run: &mut RunList) -> Vec<(StdArc<Worker>, Delivery)> {
-        match self.submit(Change::Drain, run) {
-            Answer::Drained(deliveries) => deliveries,
-            _ => Vec::new(),
+    pub(crate) fn drain_all(&self, run: &mut RunList) -> Begun {
+        self.begun(Change::Drain, run)
+    }
+
+    /// Changes what nothing is placed on.
+    pub(crate) fn drain_step(&self, step: Step, run: &mut RunList) -> Begun {
+        self.begun(Change::Step(step), run)
+    }
+
+    fn begun(&self, change: Change, run: &mut RunList) -> Begun {
+        match self.submit(change, run) {
+            Answer::Drained(begun) => begun,
+            _ => Begun::default(),
         }
+    }
+
+    /// What nothing is placed on.
+    pub(crate) fn drains(&self) -> Vec<DrainStatus> {
+        self.writer.lock().drains.list()
+    }
+
+    /// One of those, by the number of its entry.
+    pub(crate) fn drain(&self, serial: u64) -> Option<DrainStatus> {
+        self.writer.lock().drains.get(serial)
     }
 
     /// Queues a change and sees to it that a snapshot with it is published.
@@ -218,15 +242,23 @@ impl<F: CellFamily> Registry<F> {
 
     fn publish(&self, writer: &mut Writer, requests: &[StdArc<Request>], run: &mut RunList) {
         let mut touched: BTreeMap<u64, Touched> = BTreeMap::new();
+        let mut asked = Vec::new();
         let generation = Generation::new(writer.snapshot.generation.as_u64() + 1);
         for request in requests {
             let Some(change) = request.change.lock().take() else { continue };
+            if let Change::Step(Step::Set(status, looks)) = &change {
+                asked.push((status.scope.clone(), StdArc::clone(looks)));
+            }
             let answer = self.apply(writer, change, generation, &mut touched);
             *request.answer.lock() = answer;
         }
         writer.snapshot.generation = generation;
         for touch in touched.values() {
-            Self::rebuild(&mut writer.snapshot, touch, generation);
+            let is_drained = writer.drains.are_over(&touch.pool.key);
+            Self::rebuild(&mut writer.snapshot, touch, is_drained, generation);
+        }
+        if mutant("L8c") {
+            Self::ask_to_look(&writer.snapshot, &asked);
         }
         writer.snapshot.worker_count = writer.workers.len();
         if !mutant("L2b") {
@@ -236,6 +268,9 @@ impl<F: CellFamily> Registry<F> {
                 workers: writer.snapshot.workers.clone(),
                 worker_count: writer.snapshot.worker_count,
             });
+        }
+        if !mutant("L8c") {
+            Self::ask_to_look(&writer.snapshot, &asked);
         }
         for (_, touch) in touched {
             // The snapshot is visible: a pass that begins from here on sees it.
@@ -267,24 +302,51 @@ impl<F: CellFamily> Registry<F> {
             }
             Change::Drain => {
                 writer.draining = true;
-                let mut taken = Vec::new();
+                let mut begun = Begun::default();
                 for worker in writer.workers.values() {
-                    taken.extend(
-                        self.close_gate(worker).map(|delivery| (StdArc::clone(worker), delivery)),
-                    );
+                    let unsent = self.close_gate(worker, DrainMode::Drain);
+                    let unsent = unsent.map(|delivery| (StdArc::clone(worker), delivery));
+                    begun.unsent.extend(unsent);
                 }
-                Answer::Drained(taken)
+                Answer::Drained(begun)
+            }
+            Change::Step(step) => {
+                if let Step::Set(DrainStatus { scope, .. }, _) | Step::Lift(scope) = &step {
+                    self.pools.for_each(|key, pool| {
+                        if scope.is_over(key) {
+                            touch(touched, pool);
+                        }
+                    });
+                }
+                Answer::Drained(self.take_step(&mut writer.drains, step, &writer.workers))
             }
         }
     }
 
-    /// Closes the way to one worker; what had been placed comes back.
-    pub(crate) fn close_gate(&self, worker: &Worker) -> impl Iterator<Item = Delivery> + use<F> {
+    /// Asks the sessions that serve what is drained to look. After the snapshot is visible.
+    fn ask_to_look(snapshot: &Snapshot, asked: &[(DrainScope, StdArc<Looks>)]) {
+        for (scope, looks) in asked {
+            snapshot.workers.for_each(|entry| {
+                if entry.pools.iter().any(|pool| scope.is_over(&pool.key)) {
+                    entry.worker.order(Order::Look(looks.ask()));
+                }
+            });
+        }
+    }
+
+    /// Closes the way to one worker; what had been placed comes back. The publisher alone does it.
+    pub(crate) fn close_gate(
+        &self,
+        worker: &Worker,
+        mode: DrainMode,
+    ) -> impl Iterator<Item = Delivery> + use<F> {
         if let Some(word) = self.slab.word(worker.member.slot) {
             word.drain(worker.member.generation);
         }
         let taken = if mutant("L8a") { worker.inbox.take() } else { worker.inbox.close() };
-        worker.ask(ASKED_DRAIN);
+        if mode == DrainMode::Drain {
+            worker.ask(ASKED_DRAIN);
+        }
         taken
     }
 
@@ -296,6 +358,11 @@ impl<F: CellFamily> Registry<F> {
         touched: &mut BTreeMap<u64, Touched>,
     ) -> Result<Joined, RegisterError> {
         if writer.draining && !mutant("L8b") {
+            return Err(RegisterError::Draining);
+        }
+        let register = &joining.admitted.register;
+        let covered = writer.drains.of_new(register.node.as_ref(), &register.build);
+        if covered == Some(DrainMode::Drain) {
             return Err(RegisterError::Draining);
         }
         let pools = self.pools_of(writer, &joining.admitted.keys)?;
@@ -323,6 +390,10 @@ impl<F: CellFamily> Registry<F> {
             joining.link,
             joining.now,
         ));
+        if covered.is_some() {
+            // Nobody has placed anything on it yet.
+            drop(self.close_gate(&worker, DrainMode::Cordon));
+        }
         writer.workers.insert(member.worker, StdArc::clone(&worker));
         writer.instances.insert(fence, member.worker);
         let entry =
@@ -368,6 +439,7 @@ impl<F: CellFamily> Registry<F> {
         if writer.workers.remove(&member.worker).is_none() && !mutant("L3a") {
             return;
         }
+        writer.drains.forget(member.worker);
         let fence = (worker.principal.shared_name(), worker.instance);
         if mutant("L3a") || writer.instances.get(&fence) == Some(&member.worker) {
             writer.instances.remove(&fence);
@@ -499,7 +571,7 @@ impl<F: CellFamily> Registry<F> {
     }
 
     /// Puts a pool's changed view into the snapshot to come.
-    fn rebuild(snapshot: &mut Snapshot, touch: &Touched, generation: Generation) {
+    fn rebuild(snapshot: &mut Snapshot, touch: &Touched, is_drained: bool, generation: Generation) {
         let pool = &touch.pool;
         let old = snapshot.view(pool).cloned();
         let mut added: Vec<Member> = touch.added.iter().map(|(member, _)| *member).collect();
@@ -516,7 +588,7 @@ impl<F: CellFamily> Registry<F> {
         }
         let mut slices = old.as_ref().map(|view| view.slices.clone()).unwrap_or_default();
         Self::rebuild_slices(&mut slices, touch);
-        let view = PoolView { serial: pool.serial, generation, members, slices };
+        let view = PoolView { serial: pool.serial, generation, is_drained, members, slices };
         snapshot.views.set(pool.index, Some(StdArc::new(view)));
     }
 

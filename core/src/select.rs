@@ -134,6 +134,9 @@ impl<F: CellFamily> Registry<F> {
         node: Option<&Node>,
     ) -> Chosen<'_> {
         let Some(view) = snapshot.view(pool) else { return Chosen::NoWorker };
+        if view.is_drained {
+            return Chosen::Draining;
+        }
         let (members, cursor) = match node {
             None => (&view.members, &pool.cursor),
             Some(node) => match view.slice(node) {

@@ -9,23 +9,25 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::admission::{self, PoolEntry, Register, RegisterError};
 use crate::cell::{CellFamily, EpochCells};
 use crate::credit::Word;
+use crate::drain::{DrainScope, Order, Step};
 use crate::engine::Engine;
 use crate::id::{Generation, Lease, TaskId, WorkerId};
 use crate::inbox::Batch;
 use crate::limits::EXPIRY_LOOK;
 use crate::name::PoolKey;
+use crate::pool::Pool;
 use crate::registry::Joined;
 use crate::report::{Beat, CancelReason, CloseReason, RejectCode, Report, Verdict};
 use crate::settle::{Orphan, Timer};
 use crate::sync::StdArc;
 use crate::task::Task;
 use crate::time::Instant;
-use crate::worker::{ASKED_DRAIN, ASKED_LEAVE, Delivery, RunList, Worker};
+use crate::worker::{ASKED_DRAIN, ASKED_EVICTED, ASKED_LEAVE, Delivery, RunList, Worker};
 
 /// A task for the worker, under a lease.
 #[derive(Clone, Debug)]
@@ -70,6 +72,9 @@ pub struct WorkerSession<F: CellFamily = EpochCells> {
     generation: Generation,
     pools: Vec<PoolKey>,
     refs: FxHashMap<u64, u32>,
+    /// What is served at present, and of that, by serial, what was drained at the last look.
+    serves: StdArc<[StdArc<Pool>]>,
+    drained: FxHashSet<u64>,
     /// Which of `pools` are served at present.
     served: Vec<bool>,
     credit_seq: Option<u64>,
@@ -97,6 +102,8 @@ impl<F: CellFamily> WorkerSession<F> {
             generation: joined.generation,
             pools: Vec::new(),
             refs: FxHashMap::default(),
+            serves: StdArc::new([]),
+            drained: FxHashSet::default(),
             served: Vec::new(),
             credit_seq: None,
             limit: 0,
@@ -214,6 +221,59 @@ impl<F: CellFamily> WorkerSession<F> {
             self.served[at] = true;
             self.refs.insert(pool.serial, at as u32);
         }
+        self.serves = StdArc::clone(&joined.pools);
+        self.look();
+    }
+
+    /// Looks which of its pools are drained.
+    fn look(&mut self) {
+        let snapshot = self.engine.registry.load();
+        let drained = |pool: &&StdArc<Pool>| snapshot.view(pool).is_some_and(|v| v.is_drained);
+        self.drained = self.serves.iter().filter(drained).map(|pool| pool.serial).collect();
+    }
+
+    /// Does what drains have ordered since. Call it whenever the link was notified.
+    pub fn hear(&mut self, now: Instant) {
+        if !self.worker.has_orders() {
+            return;
+        }
+        self.last_now = now;
+        for order in self.worker.take_orders() {
+            match order {
+                Order::Look(answer) => {
+                    self.look();
+                    // Given after the look: from here on nothing of those pools is offered.
+                    drop(answer);
+                }
+                Order::Abandon(scope) => self.abandon(&scope, now),
+            }
+        }
+        self.flush();
+    }
+
+    /// Gives up what is in the scope, at no charge to the tasks.
+    fn abandon(&mut self, scope: &DrainScope, now: Instant) {
+        self.last_now = now;
+        let all = scope.is_of(&self.worker);
+        for at in 0..self.held.len() {
+            let Some(held) = self.held[at].as_mut() else { continue };
+            let concerned = all || scope.is_over(held.task.pool());
+            if !concerned || held.stage == Stage::Fenced {
+                continue;
+            }
+            // The worker may be at work on it: the unit stays out until it says that it is not.
+            held.stage = Stage::Fenced;
+            let (task, epoch) = (StdArc::clone(&held.task), held.epoch);
+            self.engine.give_up(&task, epoch, &mut self.run);
+            let lease = Lease { id: at as u64, epoch };
+            self.cancels.push_back((lease, CancelReason::Stale));
+        }
+    }
+
+    /// Says whether an operator put the worker out: this session is over.
+    #[must_use]
+    pub fn evicted(&self) -> bool {
+        self.worker.asked() & ASKED_EVICTED != 0
     }
 
     /// The next task for the worker. Its accept clock starts now: hand it to the transport.
@@ -222,6 +282,7 @@ impl<F: CellFamily> WorkerSession<F> {
         if self.closed {
             return None;
         }
+        self.hear(now);
         loop {
             let Some(delivery) = self.ready.as_mut().and_then(Iterator::next) else {
                 let batch = self.worker.inbox.take();
@@ -233,9 +294,14 @@ impl<F: CellFamily> WorkerSession<F> {
                 continue;
             };
             let Delivery { task, epoch, pool } = delivery;
+            if !self.drained.is_empty() && self.drained.contains(&pool) {
+                // It may have been opened again: then it was placed by a snapshot that says so.
+                self.look();
+            }
             let pool_ref = self.refs.get(&pool).copied();
             // A drained worker gets nothing more, nor one that has left the pool meanwhile.
-            let Some(pool_ref) = pool_ref.filter(|_| !self.drain_requested()) else {
+            let goes = |_: &u32| !self.drain_requested() && !self.drained.contains(&pool);
+            let Some(pool_ref) = pool_ref.filter(goes) else {
                 self.engine.hand_back(&task, epoch, now, &mut self.run);
                 self.release_one();
                 self.flush();
@@ -342,9 +408,7 @@ impl<F: CellFamily> WorkerSession<F> {
             }
             RejectCode::UnknownType => self.leave_pool_of(&task),
             RejectCode::Malformed => {}
-            RejectCode::Draining => {
-                self.engine.close_gate(&self.worker, now, &mut self.run);
-            }
+            RejectCode::Draining => self.leave(now),
         }
         if code == RejectCode::Malformed {
             self.engine.lose_offer(&task, lease.epoch, now, &mut self.run);
@@ -358,8 +422,12 @@ impl<F: CellFamily> WorkerSession<F> {
     /// The worker says that it will finish and leave: nothing more is placed on it.
     pub fn drain(&mut self, now: Instant) {
         self.last_now = now;
-        self.engine.close_gate(&self.worker, now, &mut self.run);
+        self.leave(now);
         self.flush();
+    }
+
+    fn leave(&self, now: Instant) {
+        self.engine.step(Step::Leave(self.worker.member.worker), now);
     }
 
     fn leave_pool_of(&mut self, task: &Task) {
@@ -526,6 +594,7 @@ impl<F: CellFamily> WorkerSession<F> {
         let (engine, worker) = (StdArc::clone(&self.engine), StdArc::clone(&self.worker));
         // First the word, so that nobody reserves any more; then the snapshot; then the gate.
         engine.registry.deregister(&worker, &mut self.run);
+        worker.end_orders();
         let unsent = self.ready.take().into_iter().flatten().chain(worker.inbox.close());
         for delivery in unsent {
             engine.hand_back(&delivery.task, delivery.epoch, now, &mut self.run);

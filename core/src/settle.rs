@@ -31,6 +31,8 @@ pub(crate) enum Timer {
     Due { task: StdArc<Task>, tag: u32 },
     /// The worker of an abruptly lost session had until now.
     Grace { task: StdArc<Task>, epoch: u64 },
+    /// The deadline of a drain, by the number of its entry.
+    DrainOver(u64),
 }
 
 /// An accepted lease whose session was lost abruptly.
@@ -71,6 +73,7 @@ impl<F: CellFamily> Engine<F> {
                     pool.notify(run);
                 }
             }
+            Timer::DrainOver(serial) => self.drain_over(serial),
             Timer::Grace { task, epoch } => {
                 let mut orphans = self.orphans.lock();
                 let is_due = orphans.get(&task.id()).is_some_and(|orphan| orphan.epoch == epoch);

@@ -31,6 +31,8 @@ pub(crate) struct Entry {
 pub(crate) struct PoolView {
     pub(crate) serial: u64,
     pub(crate) generation: Generation,
+    /// Nothing of the pool is to be placed.
+    pub(crate) is_drained: bool,
     pub(crate) members: Roster<Member>,
     /// In the order of the nodes' names.
     pub(crate) slices: Vec<NodeSlice>,

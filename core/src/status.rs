@@ -226,6 +226,9 @@ impl<F: CellFamily> Engine<F> {
         let Some(view) = pool.as_ref().and_then(|pool| snapshot.view(pool)) else {
             return Reason::NoWorker;
         };
+        if view.is_drained {
+            return Reason::AllDraining;
+        }
         let members = match &task.options().require {
             None => &view.members,
             Some(node) => match view.slice(node) {

@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::admission::{Principal, Register};
 use crate::credit::{GiveBack, Word};
+use crate::drain::Order;
 use crate::id::{InstanceId, SessionId, WorkerId};
-use crate::inbox::{Inbox, Pushed};
+use crate::inbox::{Batch, Inbox, Pushed};
 use crate::line::Line;
 use crate::mutant::mutant;
 use crate::name::Node;
@@ -35,6 +36,9 @@ pub(crate) struct Delivery {
 /// What a worker's session is asked to do, beside tasks.
 pub(crate) const ASKED_DRAIN: u32 = 1;
 pub(crate) const ASKED_LEAVE: u32 = 2;
+pub(crate) const ASKED_EVICTED: u32 = 4;
+/// There are orders.
+const ASKED_HEAR: u32 = 8;
 
 /// A connected worker.
 pub(crate) struct Worker {
@@ -55,6 +59,8 @@ pub(crate) struct Worker {
     pub(crate) link: StdArc<dyn Notify>,
     /// Epochs of leases that somebody else ended: the session tells the worker.
     pub(crate) ended: Inbox<u64>,
+    /// What drains ask of the session.
+    orders: Inbox<Order>,
     asked: AtomicU32,
 }
 
@@ -80,6 +86,7 @@ impl Worker {
             waiters: Line::new(),
             inbox: Inbox::new(),
             ended: Inbox::new(),
+            orders: Inbox::new(),
             link,
             asked: AtomicU32::new(0),
         }
@@ -96,6 +103,36 @@ impl Worker {
     pub(crate) fn asked(&self) -> u32 {
         // Acquire [E7]: pairs with the Release in `Worker::ask`.
         self.asked.load(Ordering::Acquire)
+    }
+
+    /// Says whether the worker will not stay.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.asked() & (ASKED_DRAIN | ASKED_LEAVE | ASKED_EVICTED) != 0
+    }
+
+    /// Gives the session an order. Dropped if the session is over.
+    pub(crate) fn order(&self, order: Order) {
+        if self.orders.push(order).is_ok() {
+            self.ask(ASKED_HEAR);
+        }
+    }
+
+    /// Takes what was ordered since.
+    pub(crate) fn take_orders(&self) -> Batch<Order> {
+        // Acquire [E7]: pairs with the Release in `Worker::ask`; what is ordered after this asks
+        // anew.
+        self.asked.fetch_and(!ASKED_HEAR, Ordering::Acquire);
+        self.orders.take()
+    }
+
+    /// Says whether there are orders.
+    pub(crate) fn has_orders(&self) -> bool {
+        self.asked() & ASKED_HEAR != 0
+    }
+
+    /// The session is over: orders that nobody heard are dropped, as are those to come.
+    pub(crate) fn end_orders(&self) {
+        drop(self.orders.close());
     }
 
     /// Tells the session that the lease of that epoch was ended by somebody else.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    Config, Delivered, End, Engine, Failure, FailureClass, InstanceId, Instant, Mailbox, NewTask,
-    Node, Notify, Offer, PoolEntry, PoolKey, Principal, Reason, Register, Report, Route, SessionId,
-    Submitted, TaskId, TaskOptions, TaskState, TaskStatus, Text, Verdict, Watcher, WorkerSession,
+    Config, Delivered, DrainScope, Drained, End, Engine, Failure, FailureClass, InstanceId,
+    Instant, Mailbox, NewTask, Node, Notify, Offer, PoolEntry, PoolKey, Principal, Reason,
+    Register, Report, Route, SessionId, Submitted, TaskId, TaskOptions, TaskState, TaskStatus,
+    Text, Verdict, Watcher, WorkerSession,
 };
 
 /// Counts how often somebody was woken.
@@ -153,6 +154,30 @@ impl Bed {
             }
         }
         self.engine.advance(self.now);
+    }
+
+    pub(crate) fn drain(&self, scope: DrainScope) -> Drained {
+        self.drain_until(scope, None)
+    }
+
+    pub(crate) fn drain_until(&self, scope: DrainScope, deadline: Option<Duration>) -> Drained {
+        let drained = self.engine.drain_scope(
+            &self.operator,
+            scope,
+            deadline,
+            Arc::new(Bell::default()),
+            self.now,
+        );
+        drained.expect("drained")
+    }
+
+    pub(crate) fn cordon(&self, scope: DrainScope) -> Drained {
+        let bell = Arc::new(Bell::default());
+        self.engine.cordon(&self.operator, scope, bell, self.now).expect("cordoned")
+    }
+
+    pub(crate) fn uncordon(&self, scope: &DrainScope) -> u64 {
+        self.engine.uncordon(&self.operator, scope, self.now).expect("uncordoned")
     }
 
     pub(crate) fn status(&self, id: TaskId) -> TaskStatus {

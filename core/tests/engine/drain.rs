@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use slipswitch_core::{CloseReason, NewTask, SubmitError, TaskId, TaskOptions, Verdict};
+use slipswitch_core::{
+    CloseReason, DrainScope, NewTask, SubmitError, TaskId, TaskOptions, Verdict,
+};
 
-use crate::bed::Bed;
+use crate::bed::{Bed, Bell};
 
 const POOL: &str = "main/default/work";
 
@@ -16,7 +18,7 @@ fn no_offer_after_drain() {
     let first = bed.submit(POOL);
     let running = bed.accept(&mut leaving);
     let placed = bed.submit(POOL);
-    bed.engine.drain_worker(&bed.operator, leaving.worker_id(), bed.now).expect("drained");
+    bed.drain(DrainScope::Worker(leaving.worker_id()));
     // What had been placed and not sent is back, at no cost.
     assert!(leaving.drain_requested());
     assert!(leaving.poll_offer(bed.now).is_none());
@@ -63,7 +65,7 @@ fn no_offer_after_drain_under_load() {
         while sent < 500 {
             sent += bed.drain_offers(&mut worker);
         }
-        bed.engine.drain_worker(&bed.operator, worker.worker_id(), bed.now).expect("drained");
+        bed.drain(DrainScope::Worker(worker.worker_id()));
         // From here on nothing is offered, however long the producer goes on.
         for _ in 0..1_000 {
             assert!(worker.poll_offer(bed.now).is_none());
@@ -126,13 +128,18 @@ fn only_operators_of_all_it_serves_drain_a_worker() {
     let main = || Grant::Namespace(Namespace::new("main").expect("a name"));
     let stranger = Principal::new("s", []);
     let half = Principal::new("h", [(Role::Operator, main())]);
-    let drain = |who: &Principal| bed.engine.drain_worker(who, worker.worker_id(), bed.now);
+    let drain_that = |who: &Principal, id| {
+        let bell = Arc::new(Bell::default());
+        let scope = DrainScope::Worker(id);
+        bed.engine.drain_scope(who, scope, None, bell, bed.now).map(|drained| drained.workers)
+    };
+    let drain = |who: &Principal| drain_that(who, worker.worker_id());
     assert_eq!(drain(&stranger), Err(AdminError::NotFound));
     assert_eq!(drain(&half), Err(AdminError::PermissionDenied));
     assert!(!worker.drain_requested());
-    assert_eq!(drain(&bed.operator), Ok(()));
+    assert_eq!(drain(&bed.operator), Ok(1));
     let nobody = slipswitch_core::WorkerId::new(99);
-    assert_eq!(bed.engine.drain_worker(&bed.operator, nobody, bed.now), Err(AdminError::NotFound));
+    assert_eq!(drain_that(&bed.operator, nobody), Err(AdminError::NotFound));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod oracle;
 mod publishing;
 mod registration;
 mod scale;
+mod scopes;
 mod selection;
 mod settlement;
 mod tally;

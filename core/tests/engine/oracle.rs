@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use slipswitch_core::{Node, Policy, Reservation, Selection, WorkerSession};
+use slipswitch_core::{DrainScope, Node, Policy, Reservation, Selection, WorkerSession};
 
 use crate::bed::{Bed, entry, key};
 
@@ -157,8 +157,7 @@ impl Pair<'_> {
             4 if dice.below(4) == 0 => {
                 if let Some(id) = any(dice, &self.sessions) {
                     let worker = self.sessions[&id].worker_id();
-                    let engine = &self.bed.engine;
-                    engine.drain_worker(&self.bed.operator, worker, self.bed.now).expect("drained");
+                    self.bed.drain(DrainScope::Worker(worker));
                     let mut tables = self.plain.0.lock().expect("no panic");
                     tables.workers.get_mut(&id).expect("it is there").draining = true;
                 }

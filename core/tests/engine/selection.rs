@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use slipswitch_core::{Node, Policy, Route, Selection, WorkerId};
+use slipswitch_core::{DrainScope, Node, Policy, Route, Selection, WorkerId};
 
 use crate::bed::{Bed, entry, key};
 
@@ -230,7 +230,7 @@ fn a_refused_selection_says_why() {
     let elsewhere = Node::new("elsewhere").expect("a node");
     assert!(matches!(bed.engine.select(&route, Some(&elsewhere)), Selection::NoWorker));
     drop(held);
-    bed.engine.drain_worker(&bed.operator, worker.worker_id(), bed.now).expect("drained");
+    bed.drain(DrainScope::Worker(worker.worker_id()));
     assert!(matches!(bed.engine.select(&route, None), Selection::Draining));
 }
 

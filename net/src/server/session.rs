@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    CellFamily, CloseReason, Engine, EpochCells, Instant, Mailbox, Notify, Principal, SessionId,
-    TaskId, WorkerId, WorkerSession,
+    CellFamily, CloseReason, DrainScope, Engine, EpochCells, Instant, Mailbox, Notify, Principal,
+    SessionId, TaskId, WorkerId, WorkerSession,
 };
 
 use super::answer::{self, err};
@@ -312,7 +312,9 @@ impl<F: CellFamily> ServerSession<F> {
         let done = if admin.op == m::AdminOp::Drain as u32 {
             match admin.target.parse().map(WorkerId::new) {
                 Ok(id) => {
-                    self.engine.drain_worker(&self.principal, id, now).map_err(answer::admin_error)
+                    let (scope, link) = (DrainScope::Worker(id), Arc::clone(&self.link));
+                    let drained = self.engine.drain_scope(&self.principal, scope, None, link, now);
+                    drained.map(drop).map_err(answer::admin_error)
                 }
                 Err(_) => Err(err(WireCode::Malformed, "a worker's id is a number")),
             }
@@ -329,6 +331,13 @@ impl<F: CellFamily> ServerSession<F> {
     /// What the engine asked of the session, put into frames.
     fn hear_engine(&mut self, now: Instant) {
         if self.stage != Stage::Open {
+            return;
+        }
+        if let Some(worker) = &mut self.worker {
+            worker.hear(now);
+        }
+        if self.worker.as_ref().is_some_and(WorkerSession::evicted) {
+            self.leave(CloseReason::Evicted, "an operator put this worker out", now);
             return;
         }
         if self.worker.as_ref().is_some_and(WorkerSession::leave_requested) {

@@ -1,12 +1,14 @@
 //! What may be said when.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use slipswitch_core::SessionId;
+use slipswitch_core::{DrainScope, SessionId};
 use slipswitch_net::client::{Ended, Event};
 use slipswitch_net::proto::messages as m;
 use slipswitch_net::proto::{Channel, Driver, Frame, WireCode};
 
-use crate::bed::{Bed, ended, events, offers, register, submit, work};
+use crate::bed::{Bed, Bell, ended, events, offers, register, submit, work};
 
 /// Hands frames straight to a fresh session; says what the session answered last.
 fn violates(bed: &mut Bed, frames: Vec<Frame>) -> bool {
@@ -129,7 +131,9 @@ fn busy_hears_drain() {
         worker.client.accept(offer.lease, bed.now);
     }
     let id = worker.server.worker_id().expect("registered");
-    bed.engine.drain_worker(&bed.operator, id, bed.now).expect("drained");
+    let scope = DrainScope::Worker(id);
+    let bell = Arc::new(Bell::default());
+    bed.engine.drain_scope(&bed.operator, scope, None, bell, bed.now).expect("drained");
     worker.run().expect("in order");
     let heard = events(&mut worker);
     assert!(matches!(heard.as_slice(), [Event::Drain(_)]), "{heard:?}");

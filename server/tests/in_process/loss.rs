@@ -5,10 +5,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use slipswitch::{Context, Failure, SubmitOptions, WorkerEvent};
-use slipswitch_core::{Config, Principal, TaskState};
+use slipswitch_core::{Config, DrainScope, Instant, Notify, Principal, TaskState, WorkerId};
 use slipswitch_server::testing::TestServer;
 
 use crate::bed::{Count, Running, client, until, worker, workers};
+
+fn drain(server: &TestServer, id: WorkerId, now: Instant) {
+    struct Nobody;
+    impl Notify for Nobody {
+        fn notify(&self) {}
+    }
+    let (operator, scope) = (Principal::operator("test"), DrainScope::Worker(id));
+    server.engine().drain_scope(&operator, scope, None, Arc::new(Nobody), now).unwrap();
+}
 
 fn echo(server: &TestServer) -> slipswitch::WorkerBuilder {
     worker(server)
@@ -47,7 +56,7 @@ async fn registered_iff_alive() {
     assert_eq!(ids.len(), alive.len());
     for id in ids {
         let now = server.server().clock().now();
-        server.engine().drain_worker(&Principal::operator("test"), id, now).unwrap();
+        drain(&server, id, now);
     }
     for worker in alive {
         worker.left().await;
@@ -116,7 +125,7 @@ async fn busy_hears_drain() {
     until(|| runs.load(Ordering::Relaxed) == 1).await;
     let two = client.submit_raw("t", "2", SubmitOptions::default()).await.unwrap();
     let (id, now) = (workers(&server)[0].id, server.server().clock().now());
-    server.engine().drain_worker(&Principal::operator("test"), id, now).unwrap();
+    drain(&server, id, now);
     // It hears it while its only slot is taken.
     busy.event(|event| matches!(event, WorkerEvent::Draining)).await;
     release.send(true).unwrap();
