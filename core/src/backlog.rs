@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::name::Node;
 use crate::sync::{Ordering, StdArc};
-use crate::task::{Task, TaskState};
+use crate::task::Task;
 
 #[derive(Debug, Default)]
 struct Queue(VecDeque<StdArc<Task>>);
@@ -19,7 +19,7 @@ fn order(task: &Task) -> u64 {
 }
 
 fn waits(task: &Task) -> bool {
-    task.word().state() == TaskState::Pending
+    task.word().is_in_line()
 }
 
 impl Queue {

@@ -84,6 +84,9 @@ pub enum DrainMode {
     Drain,
     /// Stay, and take nothing more.
     Cordon,
+    /// As cordoned, for tasks that are held: with an entry of its own, so that lifting the one
+    /// leaves the other.
+    Hold,
 }
 
 /// A scope that nothing is placed on.
@@ -100,6 +103,12 @@ pub struct DrainStatus {
     pub deadline: Option<Instant>,
 }
 
+impl DrainStatus {
+    fn is_for(&self, scope: &DrainScope, mode: DrainMode) -> bool {
+        (self.mode == DrainMode::Hold) == (mode == DrainMode::Hold) && self.scope == *scope
+    }
+}
+
 /// The scopes of an engine. Only the publisher touches it.
 #[derive(Debug, Default)]
 pub(crate) struct Drains {
@@ -109,15 +118,15 @@ pub(crate) struct Drains {
 
 impl Drains {
     fn set(&mut self, status: DrainStatus) -> u64 {
-        self.entries.retain(|(_, other)| other.scope != status.scope);
+        self.entries.retain(|(_, other)| !other.is_for(&status.scope, status.mode));
         self.last += 1;
         self.entries.push((self.last, status));
         self.last
     }
 
-    fn lift(&mut self, scope: &DrainScope) -> bool {
+    fn lift(&mut self, scope: &DrainScope, mode: DrainMode) -> bool {
         let before = self.entries.len();
-        self.entries.retain(|(_, status)| status.scope != *scope);
+        self.entries.retain(|(_, status)| !status.is_for(scope, mode));
         self.entries.len() < before
     }
 
@@ -148,6 +157,12 @@ impl Drains {
         self.entries.iter().any(|(_, status)| status.scope.is_over(pool))
     }
 
+    /// Says whether tasks of that pool are held.
+    pub(crate) fn hold(&self, pool: &PoolKey) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|(_, status)| status.mode == DrainMode::Hold && status.scope.is_over(pool))
+    }
+
     pub(crate) fn list(&self) -> Vec<DrainStatus> {
         self.entries.iter().map(|(_, status)| status.clone()).collect()
     }
@@ -167,7 +182,8 @@ impl Drains {
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Set(DrainStatus, StdArc<Looks>),
-    Lift(DrainScope),
+    /// Either the hold of the scope or what else there is.
+    Lift(DrainScope, DrainMode),
     /// The worker leaves by its own will.
     Leave(WorkerId),
 }
@@ -224,6 +240,11 @@ pub struct Drained {
 }
 
 impl Drained {
+    /// Nobody needs to look.
+    pub(crate) fn of_nothing(waiter: StdArc<dyn Notify>) -> Self {
+        Self { workers: 0, looks: StdArc::new(Looks { left: AtomicU32::new(0), waiter }) }
+    }
+
     /// Says whether from here on no offer of the scope goes to anybody. The waiter that was given
     /// with the drain is notified when it becomes so.
     #[must_use]
@@ -284,6 +305,18 @@ impl<F: CellFamily> Engine<F> {
         now: Instant,
     ) -> Result<Drained, AdminError> {
         self.may_drain(principal, &scope)?;
+        Ok(self.shut_scope(scope, mode, deadline, waiter, now))
+    }
+
+    /// Has nothing more placed in a scope.
+    pub(crate) fn shut_scope(
+        &self,
+        scope: DrainScope,
+        mode: DrainMode,
+        deadline: Option<Duration>,
+        waiter: StdArc<dyn Notify>,
+        now: Instant,
+    ) -> Drained {
         let deadline = deadline.map(|limit| now + limit);
         let looks = StdArc::new(Looks { left: AtomicU32::new(0), waiter });
         let status = DrainStatus { scope, mode, since: now, deadline };
@@ -293,7 +326,7 @@ impl<F: CellFamily> Engine<F> {
         if let Some(due) = deadline {
             self.post(due, Timer::DrainOver(begun.serial));
         }
-        Ok(Drained { workers: begun.workers, looks })
+        Drained { workers: begun.workers, looks }
     }
 
     /// Lifts a drain or cordon of exactly that scope. Workers that were asked to leave still do.
@@ -315,7 +348,7 @@ impl<F: CellFamily> Engine<F> {
             // A planted fault: opened apart from the publisher.
             worker.inbox.reopen();
         }
-        let begun = self.step(Step::Lift(scope.clone()), now);
+        let begun = self.step(Step::Lift(scope.clone(), DrainMode::Cordon), now);
         if begun.serial == 0 { Err(AdminError::NotFound) } else { Ok(begun.workers) }
     }
 
@@ -337,11 +370,14 @@ impl<F: CellFamily> Engine<F> {
         Ok(())
     }
 
-    /// The scopes that the principal may see and that nothing is placed on.
+    /// What is drained or cordoned and concerns only what the principal is operator of. Holds are
+    /// listed by [`Engine::holds`].
     #[must_use]
     pub fn drains(&self, principal: &Principal) -> Vec<DrainStatus> {
         let mut drains = self.registry.drains();
-        drains.retain(|status| self.may_drain(principal, &status.scope).is_ok());
+        drains.retain(|status| {
+            status.mode != DrainMode::Hold && self.may_drain(principal, &status.scope).is_ok()
+        });
         drains
     }
 
@@ -448,8 +484,8 @@ impl<F: CellFamily> Registry<F> {
                     self.shut(worker, DrainMode::Drain, &mut begun);
                 }
             }
-            Step::Lift(scope) => {
-                begun.serial = u64::from(drains.lift(&scope));
+            Step::Lift(scope, mode) => {
+                begun.serial = u64::from(drains.lift(&scope, mode));
                 let lifted = begun.serial > 0;
                 for worker in workers.values().filter(|worker| lifted && scope.is_of(worker)) {
                     if drains.of(worker).is_none() && !worker.is_leaving() {

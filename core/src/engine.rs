@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use crate::admission::{self, NamespaceMode, Principal, Register, RegisterError};
 use crate::cell::{CellFamily, EpochCells};
+use crate::dead::DeadLetters;
 use crate::gate::Gate;
 use crate::id::{Generation, SessionId, TaskId};
+use crate::idempotency::Keys;
 use crate::inbox::{Inbox, Pushed};
 use crate::index::Index;
 use crate::limits::{DRAIN_LOOK, SWEEP};
 use crate::name::{Node, PoolKey};
 use crate::outcome::Notify;
+use crate::owner::Owners;
 use crate::pool::Policy;
 use crate::registry::{Joining, KeyHasher, Registry};
 use crate::retention::Retention;
@@ -23,7 +26,7 @@ use crate::session::WorkerSession;
 use crate::settle::Timer;
 use crate::submit::SubmitError;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, StdArc};
-use crate::task::Task;
+use crate::task::{Task, TaskState};
 use crate::time::Instant;
 use crate::timer::Wheel;
 use crate::worker::{RunList, Worker, release};
@@ -71,6 +74,17 @@ pub enum AdminError {
     /// The principal may see it and not do this.
     #[error("not permitted")]
     PermissionDenied,
+    /// The task's state does not allow it.
+    #[error("not possible while the task is {0}")]
+    InvalidState(TaskState),
+    /// There are too many already; try later.
+    #[error("over the limit of {max} {what}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// What is allowed.
+        max: u64,
+    },
 }
 
 /// What the driver alone touches.
@@ -87,8 +101,13 @@ pub struct Engine<F: CellFamily = EpochCells> {
     pub(crate) tasks: Index<TaskId, StdArc<Task>, KeyHasher>,
     pub(crate) retention: Mutex<Retention>,
     pub(crate) orphans: Mutex<crate::settle::Orphans>,
-    /// Payload bytes of waiting tasks.
+    pub(crate) owners: Mutex<Owners>,
+    pub(crate) dead: Mutex<DeadLetters>,
+    pub(crate) keys: Mutex<Keys>,
+    /// Payload bytes of waiting and of scheduled tasks.
     pub(crate) backlog_bytes: AtomicU64,
+    /// Scheduled tasks.
+    pub(crate) scheduled: AtomicU64,
     epoch: AtomicU64,
     draining: AtomicU32,
     posts: Inbox<(Instant, Timer)>,
@@ -105,7 +124,11 @@ impl<F: CellFamily> Engine<F> {
             tasks: Index::new(KeyHasher::with_seed(config.seed)),
             retention: Mutex::new(Retention::default()),
             orphans: Mutex::new(crate::settle::Orphans::default()),
+            owners: Mutex::new(Owners::default()),
+            dead: Mutex::new(DeadLetters::default()),
+            keys: Mutex::new(Keys::default()),
             backlog_bytes: AtomicU64::new(0),
+            scheduled: AtomicU64::new(0),
             epoch: AtomicU64::new(u64::from(config.incarnation) << 32),
             draining: AtomicU32::new(0),
             posts: Inbox::new(),
@@ -150,7 +173,10 @@ impl<F: CellFamily> Engine<F> {
         self.run(&mut run);
         if sweeps {
             self.registry.sweep();
-            self.retention.lock().sweep(now, |id| self.tasks.remove(&id));
+            let mut gone = Vec::new();
+            self.retention.lock().sweep(now, |id| gone.push(id));
+            gone.into_iter().for_each(|id| self.forget(id));
+            self.sweep_dead(now);
         }
         if self.is_draining() {
             if self.in_flight() == 0 {
@@ -256,6 +282,13 @@ impl<F: CellFamily> Engine<F> {
             units += word.map_or(0, |word| u64::from(word.peek().in_flight()));
         });
         units
+    }
+
+    /// Payload bytes of tasks that wait for a worker or for their time. A report, as above.
+    #[must_use]
+    pub fn backlog_bytes(&self) -> u64 {
+        // Relaxed: a report.
+        self.backlog_bytes.load(Ordering::Relaxed)
     }
 
     /// The present snapshot's generation, and how many workers it has.

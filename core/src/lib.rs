@@ -8,16 +8,23 @@
 
 mod admission;
 mod backlog;
+mod batch;
+mod cancel;
 mod cell;
 mod credit;
 mod cursor;
+mod dead;
 mod drain;
 mod engine;
 mod gate;
+mod hold;
 mod id;
+mod idempotency;
 mod inbox;
 mod index;
 mod lane;
+mod lease;
+mod life;
 pub mod limits;
 mod line;
 #[cfg(any(feature = "models", slipswitch_loom))]
@@ -26,6 +33,7 @@ pub mod model;
 mod mutant;
 mod name;
 mod outcome;
+mod owner;
 mod pool;
 mod pump;
 mod registry;
@@ -35,6 +43,7 @@ mod retry;
 mod select;
 mod session;
 mod settle;
+mod signal;
 mod slab;
 mod snapshot;
 mod status;
@@ -51,16 +60,21 @@ mod worker;
 pub use admission::{
     EntryError, Grant, NamespaceMode, PoolEntry, Principal, Register, RegisterError, Role,
 };
+pub use batch::{BatchItem, BatchRefused};
+pub use cancel::{Cancel, Cancelled};
 pub use cell::{
     ArcSwapCell, ArcSwapCells, ArcSwapGuard, CellFamily, EpochCell, EpochCells, EpochGuard,
     ModelCell, ModelCells, ModelGuard, SnapshotCell,
 };
 pub use credit::CREDIT_MAX;
+pub use dead::{DeadFilter, DeadLetter, Fingerprint};
 pub use drain::{DrainMode, DrainScope, DrainStatus, Drained};
 pub use engine::{AdminError, Config, Engine};
 pub use gate::{Gate, Ticket};
+pub use hold::{Hold, HoldStatus};
 pub use id::{Generation, InstanceId, InvalidTaskId, Lease, SessionId, TaskId, WorkerId};
 pub use inbox::{Batch, Inbox, Pushed};
+pub use life::{LIFE, LifeCell, LifeEvent, LifeNext, life_table};
 pub use name::{
     ActivityType, Address, DEFAULT_TASK_QUEUE, InvalidName, NAME_BYTES_MAX, Namespace, Node,
     PoolKey, TaskQueue,
@@ -72,10 +86,11 @@ pub use report::{
 };
 pub use retry::{RetryKind, RetryPolicy};
 pub use select::{Decision, Reservation, Route, Selection};
-pub use session::{Offer, WorkerSession};
+pub use session::{Offer, Signalled, Stop, WorkerSession};
+pub use signal::{SignalVerdict, Verdicts};
 pub use status::{PoolStatus, Reason, TaskFilter, TaskStatus, WorkerStatus};
 pub use submit::{Refused, SubmitError, Submitted};
-pub use task::{NewTask, Task, TaskOptions, TaskState};
+pub use task::{NewTask, Rare, Task, TaskOptions, TaskState, Trace};
 pub use text::Text;
 pub use time::Instant;
 pub use timer::TIMER_TICK;

@@ -37,4 +37,26 @@ pub const DRAIN_LOOK: Duration = Duration::from_millis(20);
 /// How soon a deadline looks again at a task whose offer was under way.
 pub const OFFERED_LOOK: Duration = Duration::from_millis(50);
 /// How often a session looks for leases that are over, at most.
-pub const EXPIRY_LOOK: Duration = Duration::from_millis(100);
+pub const EXPIRY_LOOK: Duration = Duration::from_millis(40);
+/// How long a worker may take to stop, unless whoever cancels says otherwise.
+pub const CANCEL_GRACE: Duration = Duration::from_secs(10);
+/// Superseded owners without tasks that are remembered.
+pub const IDLE_OWNERS_MAX: usize = 100_000;
+/// Dead letters that are kept.
+pub const DEAD_MAX: usize = 100_000;
+/// Bytes of their payloads.
+pub const DEAD_BYTES_MAX: u64 = 256 << 20;
+/// How long a dead letter is kept.
+pub const DEAD_RETENTION: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// The longest delay of a task.
+pub const DELAY_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
+/// The longest time for which an outcome can be kept by its task's own word.
+pub const RETENTION_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Bytes of the progress of a delivery.
+pub const PROGRESS_BYTES_MAX: usize = 16 << 10;
+/// Bytes of an owner key or idempotency key.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Tasks in one server that wait for a time.
+pub const SCHEDULED_MAX: u64 = 20_000_000;
+/// Signals that one worker has not answered.
+pub const SIGNALS_MAX: u32 = 1_024;

@@ -15,7 +15,7 @@ use crate::name::PoolKey;
 use crate::outcome::Notify;
 use crate::session::WorkerSession;
 use crate::sync::StdArc;
-use crate::task::{NewTask, Task, TaskOptions, TaskState};
+use crate::task::{Again, NewTask, Task, TaskOptions, TaskState};
 use crate::time::Instant;
 use crate::worker::{Member, RunList, Worker, release};
 
@@ -193,13 +193,15 @@ impl Lease {
         let options = TaskOptions::default();
         let task = NewTask { id: TaskId::from_bytes([1; 16]), payload: Bytes::new(), options };
         let pool = PoolKey::new("n", "q", "a").expect("a key");
-        Self(Task::new(task, StdArc::new(pool), Instant::ZERO))
+        let task = Task::new(task, StdArc::new(pool), Instant::ZERO);
+        assert!(task.line_up(), "a new task stands in line");
+        Self(task)
     }
 
     /// Pending to offered.
     #[must_use]
     pub fn offer(&self, epoch: u64) -> bool {
-        self.0.offer(epoch, 1)
+        self.0.offer(epoch, 1, false)
     }
 
     /// Offered to running.
@@ -224,6 +226,32 @@ impl Lease {
     #[must_use]
     pub fn expire(&self, epoch: u64) -> bool {
         self.0.leave(epoch, TaskState::Dead, false).is_some()
+    }
+
+    /// A failed attempt: offered or running to scheduled, with the counters moved.
+    #[must_use]
+    pub fn fail(&self, epoch: u64) -> bool {
+        self.0.leave_until(epoch, Again::Attempt(Instant::ZERO)).is_some()
+    }
+
+    /// Scheduled to pending before its time.
+    #[must_use]
+    pub fn run_now(&self) -> bool {
+        let word = self.0.word();
+        word.state() == TaskState::Scheduled && self.0.become_due(word.tag(), Some(Instant::ZERO))
+    }
+
+    /// Running to cancelling, as somebody does who cancels.
+    #[must_use]
+    pub fn cancel(&self) -> bool {
+        let word = self.0.word();
+        word.state() == TaskState::Running && self.0.begin_to_stop(word)
+    }
+
+    /// The attempt that is under way or next.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.0.attempt()
     }
 
     /// Offered back to pending.

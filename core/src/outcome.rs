@@ -33,9 +33,27 @@ pub enum Class {
     LostOffers,
     /// A deadline or the time to start was over.
     Expired,
+    /// Somebody asked for it.
+    Cancelled,
 }
 
 impl Class {
+    const ALL: [Self; 7] = [
+        Self::Completed,
+        Self::AttemptsExhausted,
+        Self::TerminalFailure,
+        Self::LostDeliveries,
+        Self::LostOffers,
+        Self::Expired,
+        Self::Cancelled,
+    ];
+
+    /// The class of a word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == word)
+    }
+
     /// The word for the class on every surface.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -46,6 +64,7 @@ impl Class {
             Self::LostDeliveries => "lost_deliveries",
             Self::LostOffers => "lost_offers",
             Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -74,6 +93,25 @@ pub struct Outcome {
     pub attempt: u32,
     /// How many deliveries were accepted in all.
     pub deliveries: u32,
+}
+
+impl Outcome {
+    /// A task that ended without a result or failure of its own; state and class are for the caller
+    /// to say.
+    pub(crate) fn of_nothing(task: &Task) -> Self {
+        Self {
+            state: TaskState::Dead,
+            class: Class::Expired,
+            code: String::new(),
+            message: String::new(),
+            details: Bytes::new(),
+            payload: Bytes::new(),
+            content_type: Text::EMPTY,
+            encoding: Text::EMPTY,
+            attempt: task.attempt(),
+            deliveries: task.deliveries(),
+        }
+    }
 }
 
 /// An outcome on its way to one waiter.

@@ -94,7 +94,7 @@ impl<F: CellFamily> Engine<F> {
                 waiting.backlog.push(task);
             }
             waiting.backlog.drop_ended();
-            if waiting.backlog.len() as u64 > 64 + 2 * pool.waiting() {
+            if waiting.backlog.len() as u64 > pool.waiting().saturating_mul(2).saturating_add(64) {
                 waiting.backlog.compact();
             }
             if let Some(view) = &sight.view
@@ -126,7 +126,7 @@ impl<F: CellFamily> Engine<F> {
                 if mutant("L10b-h") {
                     self.left_line(pool, &task);
                 }
-                match self.place(&task, pool.serial, &entry.worker) {
+                match self.place(&task, pool.serial, &entry.worker, false) {
                     Placed::Sent => {
                         *budget = budget.saturating_sub(1);
                         if !mutant("L10b-h") {
@@ -135,7 +135,10 @@ impl<F: CellFamily> Engine<F> {
                     }
                     Placed::Ended => unit = Some(member),
                     Placed::Refused(epoch) => {
-                        if task.take_back(epoch) {
+                        let is_back = task.take_back(epoch);
+                        let is_aside =
+                            is_back && self.is_owner_held(&task) && task.park(task.word());
+                        if is_back && !is_aside {
                             pass.waiting(|waiting| waiting.backlog.push(task));
                         } else {
                             self.left_line(pool, &task);
@@ -201,10 +204,17 @@ impl<F: CellFamily> Engine<F> {
         }
     }
 
-    /// Offers a task to a worker of which the caller holds a unit.
-    pub(crate) fn place(&self, task: &StdArc<Task>, pool: u64, worker: &Worker) -> Placed {
+    /// Offers a task to a worker of which the caller holds a unit: a task that is being handed in,
+    /// or one from the line.
+    pub(crate) fn place(
+        &self,
+        task: &StdArc<Task>,
+        pool: u64,
+        worker: &Worker,
+        is_fresh: bool,
+    ) -> Placed {
         let epoch = self.next_epoch();
-        if !task.offer(epoch, worker.member.worker.as_u64()) {
+        if !task.offer(epoch, worker.member.worker.as_u64(), is_fresh) {
             return Placed::Ended;
         }
         let delivery = Delivery { task: StdArc::clone(task), epoch, pool };

@@ -216,6 +216,11 @@ impl<F: CellFamily> Registry<F> {
         self.writer.lock().drains.list()
     }
 
+    /// Says whether tasks of that pool are held.
+    pub(crate) fn is_held(&self, pool: &PoolKey) -> bool {
+        self.writer.lock().drains.hold(pool)
+    }
+
     /// One of those, by the number of its entry.
     pub(crate) fn drain(&self, serial: u64) -> Option<DrainStatus> {
         self.writer.lock().drains.get(serial)
@@ -311,7 +316,7 @@ impl<F: CellFamily> Registry<F> {
                 Answer::Drained(begun)
             }
             Change::Step(step) => {
-                if let Step::Set(DrainStatus { scope, .. }, _) | Step::Lift(scope) = &step {
+                if let Step::Set(DrainStatus { scope, .. }, _) | Step::Lift(scope, _) = &step {
                     self.pools.for_each(|key, pool| {
                         if scope.is_over(key) {
                             touch(touched, pool);

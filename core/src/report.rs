@@ -114,8 +114,10 @@ pub enum Beat<'a> {
 pub enum CancelReason {
     /// The lease is not the worker's any more.
     Stale,
-    /// The task's deadline is over.
+    /// A time of the task's is over.
     Expired,
+    /// Somebody asked for it: the worker has until the end of the grace.
+    Asked,
 }
 
 /// Why a session ends. The caller has seen it, none is a guess.

@@ -8,7 +8,9 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
+use bytes::Bytes;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::admission::{self, PoolEntry, Register, RegisterError};
@@ -18,16 +20,19 @@ use crate::drain::{DrainScope, Order, Step};
 use crate::engine::Engine;
 use crate::id::{Generation, Lease, TaskId, WorkerId};
 use crate::inbox::Batch;
+use crate::lease::{Held, Over, Stage, stop_of};
 use crate::limits::EXPIRY_LOOK;
 use crate::name::PoolKey;
 use crate::pool::Pool;
 use crate::registry::Joined;
 use crate::report::{Beat, CancelReason, CloseReason, RejectCode, Report, Verdict};
 use crate::settle::{Orphan, Timer};
+use crate::signal::{Signal, SignalVerdict, Signaller};
 use crate::sync::StdArc;
-use crate::task::Task;
+use crate::task::{Task, TaskState};
+use crate::text::Text;
 use crate::time::Instant;
-use crate::worker::{ASKED_DRAIN, ASKED_EVICTED, ASKED_LEAVE, Delivery, RunList, Worker};
+use crate::worker::{ASKED_DRAIN, ASKED_EVICTED, ASKED_LEAVE, Delivery, Note, RunList, Worker};
 
 /// A task for the worker, under a lease.
 #[derive(Clone, Debug)]
@@ -43,23 +48,36 @@ pub struct Offer {
     pub attempt: u32,
     /// How many deliveries were accepted before.
     pub deliveries: u32,
+    /// The newest progress of earlier deliveries.
+    pub last_progress: Option<Bytes>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Offered,
-    Accepted,
-    /// Somebody else ended the lease; the worker may still be at work on it.
-    Fenced,
+/// A lease on which the worker must stop working.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stop {
+    /// The delivery.
+    pub lease: Lease,
+    /// Why.
+    pub reason: CancelReason,
+    /// How long the worker may take; zero if the lease is over already.
+    pub grace: Duration,
+    /// For the handler and for people, empty if nothing was said.
+    pub message: Text,
 }
 
-#[derive(Debug)]
-struct Held {
-    epoch: u64,
-    task: StdArc<Task>,
-    stage: Stage,
-    /// When the offer went out, or the last beat for this lease alone.
-    since: Instant,
+/// Bytes for the handler that is at work on a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Signalled {
+    /// The delivery.
+    pub lease: Lease,
+    /// Its number on this session, for the answer.
+    pub seq: u64,
+    /// What kind of signal, in the application's words.
+    pub kind: Text,
+    /// Opaque bytes.
+    pub payload: Bytes,
 }
 
 /// The registration of one worker and the leases given to it.
@@ -83,7 +101,11 @@ pub struct WorkerSession<F: CellFamily = EpochCells> {
     free: Vec<u32>,
     count: usize,
     ready: Option<Batch<Delivery>>,
-    cancels: VecDeque<(Lease, CancelReason)>,
+    stops: VecDeque<Stop>,
+    signals: VecDeque<Signalled>,
+    /// Signals that were polled or wait for it, and not answered, by their numbers.
+    unanswered: FxHashMap<u64, (Lease, Signaller)>,
+    signal_seq: u64,
     /// The last beat for all leases.
     beat_all: Instant,
     next_look: Option<Instant>,
@@ -111,7 +133,10 @@ impl<F: CellFamily> WorkerSession<F> {
             free: Vec::new(),
             count: 0,
             ready: None,
-            cancels: VecDeque::new(),
+            stops: VecDeque::new(),
+            signals: VecDeque::new(),
+            unanswered: FxHashMap::default(),
+            signal_seq: 0,
             beat_all: Instant::ZERO,
             next_look: None,
             run: RunList::new(),
@@ -258,16 +283,22 @@ impl<F: CellFamily> WorkerSession<F> {
         for at in 0..self.held.len() {
             let Some(held) = self.held[at].as_mut() else { continue };
             let concerned = all || scope.is_over(held.task.pool());
-            if !concerned || held.stage == Stage::Fenced {
+            // What is being cancelled stays where it is: its worker was told, and its grace ends.
+            let is_over = held.stage == Stage::Fenced;
+            if !concerned || is_over || held.task.word().state() == TaskState::Cancelling {
                 continue;
             }
             // The worker may be at work on it: the unit stays out until it says that it is not.
             held.stage = Stage::Fenced;
             let (task, epoch) = (StdArc::clone(&held.task), held.epoch);
             self.engine.give_up(&task, epoch, &mut self.run);
-            let lease = Lease { id: at as u64, epoch };
-            self.cancels.push_back((lease, CancelReason::Stale));
+            self.stop_at_once(Lease { id: at as u64, epoch }, CancelReason::Stale);
         }
+    }
+
+    fn stop_at_once(&mut self, lease: Lease, reason: CancelReason) {
+        let (grace, message) = (Duration::ZERO, Text::EMPTY);
+        self.stops.push_back(Stop { lease, reason, grace, message });
     }
 
     /// Says whether an operator put the worker out: this session is over.
@@ -313,11 +344,18 @@ impl<F: CellFamily> WorkerSession<F> {
                 continue;
             }
             let (attempt, deliveries) = (task.attempt(), task.deliveries());
-            let held =
-                Held { epoch, task: StdArc::clone(&task), stage: Stage::Offered, since: now };
+            let last_progress = if deliveries > 0 { task.progress() } else { None };
+            let held = Held {
+                epoch,
+                task: StdArc::clone(&task),
+                stage: Stage::Offered,
+                since: now,
+                accepted: now,
+                stopping: false,
+            };
             let lease = Lease { id: self.hold(held), epoch };
             self.look_at(now + self.engine.config.accept_timeout, now);
-            return Some(Offer { lease, pool_ref, task, attempt, deliveries });
+            return Some(Offer { lease, pool_ref, task, attempt, deliveries, last_progress });
         }
     }
 
@@ -343,6 +381,11 @@ impl<F: CellFamily> WorkerSession<F> {
             self.free.push(lease.id as u32);
             self.count -= 1;
             self.release_one();
+            if !self.unanswered.is_empty() {
+                // Nobody will answer them: dropping them does.
+                self.unanswered.retain(|_, (other, _)| *other != lease);
+                self.signals.retain(|signal| signal.lease != lease);
+            }
         }
     }
 
@@ -360,23 +403,25 @@ impl<F: CellFamily> WorkerSession<F> {
     /// by a cancel.
     pub fn accept(&mut self, lease: Lease, now: Instant) {
         self.last_now = now;
+        let ttl = self.engine.config.lease_ttl;
         let Some(held) = self.find(lease) else {
-            self.cancels.push_back((lease, CancelReason::Stale));
+            self.stop_at_once(lease, CancelReason::Stale);
             return;
         };
         match held.stage {
-            Stage::Offered => {
-                let won = held.task.accept(lease.epoch);
-                held.stage = if won { Stage::Accepted } else { Stage::Fenced };
+            Stage::Offered if held.task.accept(lease.epoch) => {
+                held.stage = Stage::Accepted;
                 held.since = now;
-                if won {
-                    self.look_at(now + self.engine.config.lease_ttl, now);
-                } else {
-                    self.cancels.push_back((lease, CancelReason::Stale));
-                }
+                held.accepted = now;
+                let due = held.due_accepted(now, ttl);
+                self.look_at(due, now);
+            }
+            Stage::Offered => {
+                held.stage = Stage::Fenced;
+                self.stop_at_once(lease, CancelReason::Stale);
             }
             Stage::Accepted => {}
-            Stage::Fenced => self.cancels.push_back((lease, CancelReason::Stale)),
+            Stage::Fenced => self.stop_at_once(lease, CancelReason::Stale),
         }
     }
 
@@ -518,19 +563,90 @@ impl<F: CellFamily> WorkerSession<F> {
         }
     }
 
-    /// The next lease on which the worker must stop working.
-    pub fn poll_cancel(&mut self) -> Option<(Lease, CancelReason)> {
-        for epoch in self.worker.ended.take() {
-            let held = self.held.iter_mut().enumerate().find_map(|(at, held)| {
-                held.as_mut().filter(|held| held.epoch == epoch).map(|held| (at, held))
-            });
-            if let Some((at, held)) = held {
-                held.stage = Stage::Fenced;
-                let lease = Lease { id: at as u64, epoch };
-                self.cancels.push_back((lease, CancelReason::Expired));
+    /// Takes what a handler says about how far it is. It counts as a beat for that lease alone, and
+    /// goes to the next delivery of the task if this one is lost.
+    pub fn progress(&mut self, lease: Lease, progress: Bytes, now: Instant) {
+        self.last_now = now;
+        if let Some(held) = self.find(lease).filter(|held| held.stage == Stage::Accepted) {
+            held.since = now;
+            held.task.set_progress(progress);
+        }
+    }
+
+    /// Takes note of what others did about leases of this session.
+    fn take_notes(&mut self) {
+        let notes: Vec<Note> = self.worker.notes.take().collect();
+        if notes.is_empty() {
+            return;
+        }
+        let places: FxHashMap<u64, usize> = {
+            let held = self.held.iter().enumerate();
+            held.filter_map(|(at, held)| Some((held.as_ref()?.epoch, at))).collect()
+        };
+        let now = self.last_now;
+        for note in notes {
+            let epoch = match &note {
+                Note::Ended(epoch, _) | Note::Stop(epoch) | Note::Signal(epoch, _) => *epoch,
+            };
+            // A lease that is not here has ended: whoever signalled is answered by the drop.
+            let Some(at) = places.get(&epoch).copied() else { continue };
+            let lease = Lease { id: at as u64, epoch };
+            match note {
+                Note::Ended(_, reason) => {
+                    if let Some(held) = self.find(lease) {
+                        held.stage = Stage::Fenced;
+                    }
+                    self.stop_at_once(lease, reason);
+                }
+                Note::Stop(_) => {
+                    let held = self.find(lease).filter(|held| !held.stopping);
+                    let stop = held.and_then(|held| {
+                        held.stopping = true;
+                        stop_of(lease, now, held)
+                    });
+                    self.stops.extend(stop);
+                }
+                Note::Signal(_, Signal { kind, payload, from }) => {
+                    self.signal_seq += 1;
+                    let seq = self.signal_seq;
+                    self.unanswered.insert(seq, (lease, from));
+                    self.signals.push_back(Signalled { lease, seq, kind, payload });
+                }
             }
         }
-        self.cancels.pop_front()
+    }
+
+    /// The next lease on which the worker must stop working.
+    pub fn poll_cancel(&mut self) -> Option<Stop> {
+        self.take_notes();
+        self.stops.pop_front()
+    }
+
+    /// The leases whose worker was told to stop and has not reported yet, to be told again.
+    pub fn stopping(&self, now: Instant) -> impl Iterator<Item = Stop> + '_ {
+        let held = self.held.iter().enumerate();
+        let stopping = held.filter_map(|(at, held)| {
+            let held = held.as_ref().filter(|held| held.stopping)?;
+            Some((Lease { id: at as u64, epoch: held.epoch }, held))
+        });
+        stopping.filter_map(move |(lease, held)| {
+            if held.stage == Stage::Accepted { stop_of(lease, now, held) } else { None }
+        })
+    }
+
+    /// The next signal for one of the worker's handlers.
+    pub fn poll_signal(&mut self) -> Option<Signalled> {
+        self.take_notes();
+        self.signals.pop_front()
+    }
+
+    /// The worker says what became of a signal. Ignored for one that was answered, or never given.
+    pub fn signal_ack(&mut self, lease: Lease, seq: u64, verdict: SignalVerdict) {
+        if self.unanswered.get(&seq).is_some_and(|(other, _)| *other == lease)
+            && let Some((_, from)) = self.unanswered.remove(&seq)
+        {
+            from.answer(verdict);
+        }
     }
 
     /// When [`WorkerSession::handle_timeout`] should be called.
@@ -552,31 +668,35 @@ impl<F: CellFamily> WorkerSession<F> {
             return;
         }
         self.next_look = None;
-        let (accept_timeout, ttl) =
-            (self.engine.config.accept_timeout, self.engine.config.lease_ttl);
         for at in 0..self.held.len() {
-            let Some(held) = self.held[at].as_mut() else { continue };
-            let since = match held.stage {
-                Stage::Offered => held.since,
-                Stage::Accepted => held.since.max(self.beat_all),
-                Stage::Fenced => continue,
+            let Some(held) = self.held[at].as_mut().filter(|held| held.stage != Stage::Fenced)
+            else {
+                continue;
             };
-            let due = since + if held.stage == Stage::Offered { accept_timeout } else { ttl };
+            let due = held.due(self.beat_all, &self.engine.config);
             if due > now {
                 self.look_at(due, now);
                 continue;
             }
+            let over = held.over(self.beat_all, &self.engine.config, now);
             // The worker may be at work on it: the unit stays out until it says that it is not.
-            let was_offered = held.stage == Stage::Offered;
             held.stage = Stage::Fenced;
             let (task, epoch) = (StdArc::clone(&held.task), held.epoch);
-            if was_offered {
-                self.engine.lose_offer(&task, epoch, now, &mut self.run);
-            } else {
-                self.engine.lose(&task, epoch, now, &mut self.run);
-            }
-            let lease = Lease { id: at as u64, epoch };
-            self.cancels.push_back((lease, CancelReason::Stale));
+            let reason = match over {
+                Over::Offer => {
+                    self.engine.lose_offer(&task, epoch, now, &mut self.run);
+                    CancelReason::Stale
+                }
+                Over::Lease => {
+                    self.engine.lose(&task, epoch, now, &mut self.run);
+                    CancelReason::Stale
+                }
+                Over::Attempt(failure) => {
+                    self.engine.fail(&task, epoch, failure, now);
+                    CancelReason::Expired
+                }
+            };
+            self.stop_at_once(Lease { id: at as u64, epoch }, reason);
         }
         self.flush();
     }
@@ -605,7 +725,9 @@ impl<F: CellFamily> WorkerSession<F> {
                 Stage::Offered => {
                     engine.lose_offer(&held.task, held.epoch, now, &mut self.run);
                 }
-                Stage::Accepted if reason.leaves_grace() => self.leave_orphan(held, now),
+                Stage::Accepted if reason.leaves_grace() && !held.stopping => {
+                    self.leave_orphan(held, now);
+                }
                 Stage::Accepted => {
                     engine.lose(&held.task, held.epoch, now, &mut self.run);
                 }
@@ -616,6 +738,9 @@ impl<F: CellFamily> WorkerSession<F> {
         self.free.clear();
         self.count = 0;
         self.next_look = None;
+        self.signals.clear();
+        self.unanswered.clear();
+        drop(worker.notes.close());
         self.flush();
     }
 
@@ -627,7 +752,8 @@ impl<F: CellFamily> WorkerSession<F> {
             instance: self.worker.instance,
         };
         self.engine.orphans.lock().insert(task.id(), orphan);
-        let due = now + self.engine.config.resume_grace;
+        let asked = task.options().rare().resume_grace;
+        let due = now + asked.unwrap_or(self.engine.config.resume_grace);
         self.engine.post(due, Timer::Grace { task, epoch });
     }
 

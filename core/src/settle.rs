@@ -4,21 +4,19 @@
 //! goes back to waiting is announced to its pool before the step, so that the count of those who
 //! wait is never too small, and whoever ends it afterwards finds it counted.
 
-use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
 use crate::cell::CellFamily;
 use crate::engine::Engine;
-use crate::id::{InstanceId, TaskId};
+use crate::id::{InstanceId, TaskId, WorkerId};
 use crate::limits::{LOST_OFFERS_MAX, OFFERED_LOOK};
 use crate::outcome::{Class, Delivered, Outcome};
-use crate::report::{End, Failure, FailureClass};
+use crate::report::{CancelReason, End, Failure, FailureClass};
 use crate::retry::redelivery_delay;
 use crate::sync::StdArc;
-use crate::task::{Task, TaskState};
-use crate::text::Text;
+use crate::task::{Again, LeaseWord, Left, Task, TaskState};
 use crate::time::Instant;
-use crate::worker::RunList;
+use crate::worker::{Note, RunList};
 
 /// What may be due.
 #[derive(Debug)]
@@ -28,11 +26,15 @@ pub(crate) enum Timer {
     /// The task had to end by now.
     Deadline(TaskId),
     /// The next attempt or delivery may begin, if the word still carries the tag.
-    Due { task: StdArc<Task>, tag: u32 },
+    Due { id: TaskId, tag: u32 },
     /// The worker of an abruptly lost session had until now.
     Grace { task: StdArc<Task>, epoch: u64 },
     /// The deadline of a drain, by the number of its entry.
     DrainOver(u64),
+    /// The worker had until now to stop.
+    StopOver { task: StdArc<Task>, epoch: u64 },
+    /// The outcome was to be kept until now.
+    Forget(TaskId),
 }
 
 /// An accepted lease whose session was lost abruptly.
@@ -59,20 +61,20 @@ impl<F: CellFamily> Engine<F> {
                 }
             }
             Timer::Deadline(id) => {
-                if let Some(task) = self.tasks.get(&id) {
+                // A task that was requeued has a deadline, and a timer, of its new life.
+                if let Some(task) = self.tasks.get(&id)
+                    && task.deadline().is_some_and(|due| due <= now)
+                {
                     self.deadline_over(&task, now, run);
                 }
             }
-            Timer::Due { task, tag } => {
-                let pool = self.announce_anew(&task);
-                if task.leave_waiting(tag, TaskState::Scheduled, TaskState::Pending) {
-                    self.queue(&pool, &task, run);
-                    self.post_start(&task);
-                } else {
-                    self.left_line(&pool, &task);
-                    pool.notify(run);
+            Timer::Due { id, tag } => {
+                if let Some(task) = self.tasks.get(&id).filter(|task| task.due() <= now) {
+                    self.become_due(&task, tag, None, run);
                 }
             }
+            Timer::StopOver { task, epoch } => self.stop_over(&task, epoch, now),
+            Timer::Forget(id) => self.forget(id),
             Timer::DrainOver(serial) => self.drain_over(serial),
             Timer::Grace { task, epoch } => {
                 let mut orphans = self.orphans.lock();
@@ -97,12 +99,13 @@ impl<F: CellFamily> Engine<F> {
             }
             TaskState::Running => {
                 let (epoch, worker) = task.last_offer();
-                if task.leave(epoch, TaskState::Dead, false).is_some() {
-                    self.finish_dead(task, Class::Expired, "the deadline is over", now);
-                    let worker = self.registry.worker(crate::id::WorkerId::new(worker));
-                    if let Some(worker) = worker {
-                        worker.tell_ended(epoch);
+                if let Some(left) = task.leave(epoch, TaskState::Dead, false) {
+                    if left.to == TaskState::Dead {
+                        self.finish_dead(task, Class::Expired, "the deadline is over", now);
+                    } else {
+                        self.finish_cancelled(task, now);
                     }
+                    self.tell(worker, Note::Ended(epoch, CancelReason::Expired));
                 } else {
                     self.post(now + OFFERED_LOOK, Timer::Deadline(task.id()));
                 }
@@ -112,8 +115,38 @@ impl<F: CellFamily> Engine<F> {
                     self.post(now + OFFERED_LOOK, Timer::Deadline(task.id()));
                 }
             }
+            // The end of its grace comes first.
+            TaskState::Cancelling => {}
             TaskState::Completed | TaskState::Dead | TaskState::Cancelled => {}
         }
+    }
+
+    /// Tells the session of a worker something about one of its leases, if it is there.
+    pub(crate) fn tell(&self, worker: u64, note: Note) {
+        if let Some(worker) = self.registry.worker(WorkerId::new(worker)) {
+            worker.tell(note);
+        }
+    }
+
+    /// A scheduled task begins to wait for a worker, `early` if somebody has it run now. False if it
+    /// is not scheduled with that tag any more.
+    pub(crate) fn become_due(
+        &self,
+        task: &StdArc<Task>,
+        tag: u32,
+        early: Option<Instant>,
+        run: &mut RunList,
+    ) -> bool {
+        let pool = self.announce_anew(task);
+        if !task.become_due(tag, early) {
+            self.left_line(&pool, task);
+            pool.notify(run);
+            return false;
+        }
+        self.left_schedule(task);
+        self.queue(&pool, task, run);
+        self.post_start(task);
+        true
     }
 
     /// Ends a task that waits. False if it waits no more.
@@ -127,18 +160,26 @@ impl<F: CellFamily> Engine<F> {
         let word = task.word();
         let from = word.state();
         let waits = matches!(from, TaskState::Pending | TaskState::Scheduled);
-        if !waits || !task.leave_waiting(word.tag(), from, TaskState::Dead) {
+        if !waits || !task.leave_waiting(word, TaskState::Dead) {
             return false;
         }
-        if from == TaskState::Pending
+        self.left_line_by(task, word, run);
+        self.finish_dead(task, Class::Expired, why, now);
+        true
+    }
+
+    /// Somebody won the step of a waiting task out of `word`: it leaves the line it stood in, or the
+    /// schedule.
+    pub(crate) fn left_line_by(&self, task: &Task, word: LeaseWord, run: &mut RunList) {
+        if word.state() == TaskState::Scheduled {
+            self.left_schedule(task);
+        } else if word.is_in_line()
             && let Some(pool) = self.registry.pools.get(task.pool())
         {
             // It was announced, so its pool is not retired before this.
             self.left_line(&pool, task);
             pool.notify(run);
         }
-        self.finish_dead(task, Class::Expired, why, now);
-        true
     }
 
     /// Takes an offer back that did not get through, and has the task wait again. No counter moves.
@@ -175,8 +216,9 @@ impl<F: CellFamily> Engine<F> {
         if task.lost_offers() + 1 < LOST_OFFERS_MAX {
             task.count_lost_offer();
             self.hand_back(task, epoch, now, run);
-        } else if task.leave(epoch, TaskState::Dead, false).is_some() {
-            self.finish_dead(task, Class::LostOffers, "its offers were never answered", now);
+        } else if let Some(left) = task.leave(epoch, TaskState::Dead, false) {
+            let why = "its offers were never answered";
+            self.finish_left(task, left, Class::LostOffers, why, now);
         }
     }
 
@@ -190,32 +232,30 @@ impl<F: CellFamily> Engine<F> {
     ) -> bool {
         let lost = task.lost_deliveries() + 1;
         if lost >= task.options().max_lost_deliveries {
-            if task.leave(epoch, TaskState::Dead, true).is_none() {
-                return false;
-            }
+            let Some(left) = task.leave(epoch, TaskState::Dead, true) else { return false };
             task.count_loss();
             let why = "it was lost with its workers too often";
-            self.finish_dead(task, Class::LostDeliveries, why, now);
+            self.finish_left(task, left, Class::LostDeliveries, why, now);
             return true;
         }
         let delay = redelivery_delay(lost);
         if !delay.is_zero() {
-            if task.leave(epoch, TaskState::Scheduled, true).is_none() {
-                return false;
-            }
-            task.count_loss();
-            self.post(now + delay, Timer::Due { task: StdArc::clone(task), tag: epoch as u32 });
-            return true;
+            return self.wait_until(task, epoch, Again::Delivery(now + delay), now);
         }
         let pool = self.announce_anew(task);
-        if task.leave(epoch, TaskState::Pending, true).is_none() {
+        let left = task.leave(epoch, TaskState::Pending, true);
+        if left.is_none_or(|left| left.to == TaskState::Cancelled) {
             self.left_line(&pool, task);
             pool.notify(run);
-            return false;
         }
+        let Some(left) = left else { return false };
         task.count_loss();
-        self.queue(&pool, task, run);
-        self.post_start(task);
+        if left.to == TaskState::Cancelled {
+            self.finish_cancelled(task, now);
+        } else {
+            self.queue(&pool, task, run);
+            self.post_start(task);
+        }
         true
     }
 
@@ -238,7 +278,7 @@ impl<F: CellFamily> Engine<F> {
                     class: Class::Completed,
                     code: String::new(),
                     message: String::new(),
-                    details: Bytes::new(),
+                    details: bytes::Bytes::new(),
                     payload,
                     content_type,
                     encoding,
@@ -255,74 +295,112 @@ impl<F: CellFamily> Engine<F> {
         }
     }
 
-    fn fail(&self, task: &StdArc<Task>, epoch: u64, failure: Failure, now: Instant) -> bool {
+    /// The present attempt has failed. False if the lease had ended already.
+    pub(crate) fn fail(
+        &self,
+        task: &StdArc<Task>,
+        epoch: u64,
+        failure: Failure,
+        now: Instant,
+    ) -> bool {
         let retry = &task.options().retry;
         let attempt = task.attempt();
         let is_final =
             failure.class == FailureClass::Terminal || retry.non_retryable.contains(&failure.code);
         if !is_final && attempt < retry.max_attempts {
-            if task.leave(epoch, TaskState::Scheduled, true).is_none() {
-                return false;
-            }
             let seed = u128::from_be_bytes(*task.id().as_bytes()) as u64 ^ u64::from(attempt);
             let delay = match failure.retry_after {
                 Some(asked) => asked.min(retry.cap),
                 None => retry.delay(attempt, seed),
             };
-            let due = now + delay;
-            task.count_attempt(due);
-            self.post(due, Timer::Due { task: StdArc::clone(task), tag: epoch as u32 });
-            return true;
+            return self.wait_until(task, epoch, Again::Attempt(now + delay), now);
         }
-        if task.leave(epoch, TaskState::Dead, true).is_none() {
-            return false;
+        let Some(left) = task.leave(epoch, TaskState::Dead, true) else { return false };
+        if left.to == TaskState::Cancelled {
+            self.finish_cancelled(task, now);
+            return true;
         }
         let class = if is_final { Class::TerminalFailure } else { Class::AttemptsExhausted };
         let outcome = Outcome {
-            state: TaskState::Dead,
             class,
             code: failure.code,
             message: failure.message,
             details: failure.details,
-            payload: Bytes::new(),
-            content_type: Text::EMPTY,
-            encoding: Text::EMPTY,
             attempt,
-            deliveries: task.deliveries(),
+            ..Outcome::of_nothing(task)
         };
         self.finish(task, outcome, now);
         true
     }
 
+    /// The lease ends, and the task waits for a time. False if it had ended already.
+    fn wait_until(&self, task: &StdArc<Task>, epoch: u64, again: Again, now: Instant) -> bool {
+        let Some(left) = task.leave_until(epoch, again) else { return false };
+        if left.to == TaskState::Cancelled {
+            self.finish_cancelled(task, now);
+        } else {
+            self.schedule(task);
+        }
+        true
+    }
+
+    /// A lease was left on the way to dead.
+    fn finish_left(&self, task: &StdArc<Task>, left: Left, class: Class, why: &str, now: Instant) {
+        if left.to == TaskState::Cancelled {
+            self.finish_cancelled(task, now);
+        } else {
+            self.finish_dead(task, class, why, now);
+        }
+    }
+
     fn finish_dead(&self, task: &StdArc<Task>, class: Class, why: &str, now: Instant) {
-        let outcome = Outcome {
-            state: TaskState::Dead,
-            class,
-            code: String::new(),
-            message: why.to_owned(),
-            details: Bytes::new(),
-            payload: Bytes::new(),
-            content_type: Text::EMPTY,
-            encoding: Text::EMPTY,
-            attempt: task.attempt(),
-            deliveries: task.deliveries(),
-        };
+        self.finish_without_result(task, TaskState::Dead, class, why, now);
+    }
+
+    /// The task is cancelled: the caller won that step.
+    pub(crate) fn finish_cancelled(&self, task: &StdArc<Task>, now: Instant) {
+        let stopping = task.stopping();
+        let why = stopping.as_ref().map_or("", |stopping| stopping.reason.as_str());
+        self.finish_without_result(task, TaskState::Cancelled, Class::Cancelled, why, now);
+    }
+
+    fn finish_without_result(
+        &self,
+        task: &StdArc<Task>,
+        state: TaskState,
+        class: Class,
+        why: &str,
+        now: Instant,
+    ) {
+        let message = why.to_owned();
+        let outcome = Outcome { state, class, message, ..Outcome::of_nothing(task) };
         self.finish(task, outcome, now);
     }
 
     /// Makes the outcome known. The caller won the step to the terminal state, so this runs once.
     fn finish(&self, task: &StdArc<Task>, outcome: Outcome, now: Instant) {
-        drop(task.take_payload());
+        let is_dead = outcome.state == TaskState::Dead;
         let bytes = (outcome.payload.len() + outcome.details.len()) as u64;
         let outcome = StdArc::new(outcome);
-        // The step to the terminal state was won once.
-        task.outcome.set(StdArc::clone(&outcome)).ok();
+        task.set_outcome(StdArc::clone(&outcome), is_dead);
+        self.owner_left(task);
+        if is_dead {
+            // Before it is told: whoever hears of it finds it there.
+            self.bury(task, &outcome, now);
+        }
         let mut delivered = false;
         // Closed after the outcome was set: who comes later finds it.
         for watcher in task.watchers.close() {
             let (tag, mailbox) = (watcher.tag, watcher.mailbox);
             let (task, outcome) = (StdArc::clone(task), StdArc::clone(&outcome));
             delivered |= mailbox.deliver(Delivered { tag, task, outcome });
+        }
+        if is_dead {
+            return;
+        }
+        if let Some(retention) = task.options().rare().retention {
+            self.post(now + retention, Timer::Forget(task.id()));
+            return;
         }
         let mut gone = [None; 4];
         let mut over = Vec::new();
@@ -333,7 +411,15 @@ impl<F: CellFamily> Engine<F> {
             }
         });
         for id in gone.into_iter().flatten().chain(over) {
-            self.tasks.remove(&id);
+            self.forget(id);
         }
+    }
+
+    /// Nothing of the task is known any more.
+    pub(crate) fn forget(&self, id: TaskId) {
+        if let Some(task) = self.tasks.get(&id) {
+            self.forget_key(&task);
+        }
+        self.tasks.remove(&id);
     }
 }

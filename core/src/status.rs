@@ -27,14 +27,20 @@ pub enum Reason {
     AllDraining,
     /// Tasks before it are placed first.
     BehindOthers,
-    /// It waits for its next attempt.
+    /// It waits for its next attempt, or delivery.
     RetryBackoff,
+    /// It was submitted for later.
+    NotDue,
+    /// Somebody holds it, or its owner, pool or namespace.
+    Held,
     /// The server is leaving.
     ServerDraining,
     /// A worker has it and has not accepted it yet.
     Offered(WorkerId),
     /// A worker is at work on it.
     Running(WorkerId),
+    /// A worker was told to stop working on it.
+    Cancelling(WorkerId),
     /// It has ended.
     Terminal,
 }
@@ -50,9 +56,12 @@ impl Reason {
             Self::AllDraining => "AllDraining",
             Self::BehindOthers => "BehindOthers",
             Self::RetryBackoff => "RetryBackoff",
+            Self::NotDue => "NotDue",
+            Self::Held => "Held",
             Self::ServerDraining => "ServerDraining",
             Self::Offered(_) => "Offered",
             Self::Running(_) => "Running",
+            Self::Cancelling(_) => "Cancelling",
             Self::Terminal => "Terminal",
         }
     }
@@ -193,15 +202,19 @@ impl<F: CellFamily> Engine<F> {
     }
 
     fn status_of(&self, task: StdArc<Task>) -> TaskStatus {
-        let state = task.word().state();
+        let word = task.word();
+        let state = word.state();
         let (lease_epoch, worker) = task.last_offer();
-        let holder = matches!(state, TaskState::Offered | TaskState::Running);
-        let worker = holder.then(|| WorkerId::new(worker));
+        let worker = WorkerId::new(worker);
+        let is_with = [TaskState::Offered, TaskState::Running, TaskState::Cancelling];
         let reason = match state {
+            TaskState::Scheduled if word.tag() == 0 => Reason::NotDue,
             TaskState::Scheduled => Reason::RetryBackoff,
+            TaskState::Pending if word.is_parked() => Reason::Held,
             TaskState::Pending => self.why_waiting(&task),
-            TaskState::Offered => Reason::Offered(worker.unwrap_or(WorkerId::new(0))),
-            TaskState::Running => Reason::Running(worker.unwrap_or(WorkerId::new(0))),
+            TaskState::Offered => Reason::Offered(worker),
+            TaskState::Running => Reason::Running(worker),
+            TaskState::Cancelling => Reason::Cancelling(worker),
             TaskState::Completed | TaskState::Dead | TaskState::Cancelled => Reason::Terminal,
         };
         TaskStatus {
@@ -209,10 +222,10 @@ impl<F: CellFamily> Engine<F> {
             attempt: task.attempt(),
             deliveries: task.deliveries(),
             lost: task.lost_deliveries(),
-            worker,
+            worker: is_with.contains(&state).then_some(worker),
             lease_epoch,
             reason,
-            outcome: task.outcome().cloned(),
+            outcome: task.outcome(),
             task,
         }
     }
@@ -220,6 +233,9 @@ impl<F: CellFamily> Engine<F> {
     fn why_waiting(&self, task: &Task) -> Reason {
         if self.is_draining() {
             return Reason::ServerDraining;
+        }
+        if self.registry.is_held(task.pool()) {
+            return Reason::Held;
         }
         let snapshot = self.registry.load();
         let pool = self.registry.pools.get(task.pool());

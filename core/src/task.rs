@@ -3,8 +3,11 @@
 //! The *lease word* lies in the task's own record:
 //!
 //! ```text
-//! tag 32 (low half of the last offer's epoch) | resumes 24 | state 8
+//! tag 32 (low half of the last offer's epoch) | spare 22, PARKED, FRESH | state 8
 //! ```
+//!
+//! `FRESH` and `PARKED` go with *pending*: the task is in no line, because it is being handed in,
+//! or because it is held.
 //!
 //! Placement, acceptance, result, expiry, loss and deadline all try one compare-exchange on it.
 //! One wins; the others find another tag or state and change nothing. The record is counted by
@@ -22,7 +25,7 @@ use crate::mutant::mutant;
 use crate::name::{Node, PoolKey};
 use crate::outcome::{Outcome, Watcher};
 use crate::retry::RetryPolicy;
-use crate::sync::{AtomicU32, AtomicU64, Mutex, OnceLock, Ordering, StdArc};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, StdArc};
 use crate::text::Text;
 use crate::time::Instant;
 
@@ -45,6 +48,8 @@ pub enum TaskState {
     Dead = 6,
     /// Was cancelled.
     Cancelled = 7,
+    /// Its worker was told to stop and has not reported yet.
+    Cancelling = 8,
 }
 
 impl TaskState {
@@ -65,6 +70,7 @@ impl TaskState {
             Self::Completed => "completed",
             Self::Dead => "dead",
             Self::Cancelled => "cancelled",
+            Self::Cancelling => "cancelling",
         }
     }
 
@@ -76,6 +82,7 @@ impl TaskState {
             4 => Self::Running,
             5 => Self::Completed,
             6 => Self::Dead,
+            8 => Self::Cancelling,
             _ => Self::Cancelled,
         }
     }
@@ -115,6 +122,62 @@ pub struct TaskOptions {
     pub ordinal: u64,
     /// The producer's own generation, handed to the worker.
     pub generation: u64,
+    /// What few tasks ask for; kept apart so that the others stay small.
+    pub rare: Option<Box<Rare>>,
+}
+
+/// What few tasks ask for.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Rare {
+    /// How long after its submission it is due, at most 366 days.
+    pub delay: Option<Duration>,
+    /// How long an attempt may take from its acceptance; over that it has failed.
+    pub start_to_close: Option<Duration>,
+    /// How long an attempt may go without a beat of its own; over that it has failed.
+    pub heartbeat_timeout: Option<Duration>,
+    /// How long the outcome is kept after it was settled, at most 24 hours.
+    pub retention: Option<Duration>,
+    /// How long the worker of a lost session may come back for it.
+    pub resume_grace: Option<Duration>,
+    /// In a namespace, the same key with the same content is the same task. Empty for none.
+    pub idempotency_key: Bytes,
+    /// The trace that it belongs to.
+    pub trace: Option<Trace>,
+}
+
+/// A trace that travels with a task, as its producer gave it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The parent.
+    pub parent: String,
+    /// The state.
+    pub state: String,
+    /// The baggage.
+    pub baggage: String,
+}
+
+static NOTHING_RARE: Rare = Rare {
+    delay: None,
+    start_to_close: None,
+    heartbeat_timeout: None,
+    retention: None,
+    resume_grace: None,
+    idempotency_key: Bytes::new(),
+    trace: None,
+};
+
+impl TaskOptions {
+    /// What few tasks ask for, nothing by default.
+    #[must_use]
+    pub fn rare(&self) -> &Rare {
+        self.rare.as_deref().unwrap_or(&NOTHING_RARE)
+    }
+
+    /// The same, to be changed.
+    pub fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
 }
 
 impl Default for TaskOptions {
@@ -132,6 +195,7 @@ impl Default for TaskOptions {
             owner_key: Bytes::new(),
             ordinal: 0,
             generation: 0,
+            rare: None,
         }
     }
 }
@@ -152,10 +216,29 @@ pub struct NewTask {
 pub(crate) struct LeaseWord(u64);
 
 const TAG_SHIFT: u32 = 32;
+/// Pending, being handed in: in no line yet.
+const FRESH: u64 = 1 << 8;
+/// Pending and held: in no line.
+const PARKED: u64 = 1 << 9;
 
 impl LeaseWord {
     const fn new(tag: u32, state: TaskState) -> Self {
         Self((tag as u64) << TAG_SHIFT | state as u64)
+    }
+
+    const fn with(self, flags: u64) -> Self {
+        Self(self.0 | flags)
+    }
+
+    /// Says whether the task is pending and in its pool's line, so counted there.
+    pub(crate) fn is_in_line(self) -> bool {
+        let aside = if mutant("L14b") { PARKED } else { FRESH | PARKED };
+        self.state() == TaskState::Pending && self.0 & aside == 0
+    }
+
+    /// Says whether the task is held aside.
+    pub(crate) const fn is_parked(self) -> bool {
+        self.0 & PARKED != 0
     }
 
     pub(crate) const fn state(self) -> TaskState {
@@ -175,16 +258,53 @@ impl LeaseWord {
     }
 }
 
+/// How a task left a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) from: TaskState,
+    /// What was asked for, or cancelled if the task was on the way to that.
+    pub(crate) to: TaskState,
+}
+
+/// What a task waits for a time with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Again {
+    /// The next attempt: the present one failed.
+    Attempt(Instant),
+    /// The next delivery of the present attempt: the last was lost.
+    Delivery(Instant),
+}
+
+/// Why a task is to stop, and until when its worker may take.
+#[derive(Clone, Debug)]
+pub(crate) struct Stopping {
+    pub(crate) reason: Text,
+    pub(crate) due: Instant,
+}
+
+/// What lies in a task and changes, under its lock.
+#[derive(Debug, Default)]
+struct Content {
+    payload: Bytes,
+    outcome: Option<StdArc<Outcome>>,
+    stopping: Option<Box<Stopping>>,
+    progress: Option<Bytes>,
+}
+
 /// A task in the engine.
 pub struct Task {
     id: TaskId,
     pool: StdArc<PoolKey>,
     submitted: Instant,
+    /// When its life began, in microseconds: with the submission, or when it was requeued.
+    began: AtomicU64,
     size: u64,
+    /// When the attempt or delivery may begin, in microseconds.
+    due: AtomicU64,
     /// When the attempt must have been accepted, in microseconds.
     start_due: AtomicU64,
     options: TaskOptions,
-    payload: Mutex<Bytes>,
+    content: Mutex<Content>,
     word: AtomicU64,
     /// The epoch of the last offer; its low half is the word's tag.
     epoch: AtomicU64,
@@ -199,22 +319,30 @@ pub struct Task {
     lost_offers: AtomicU32,
     /// The last epoch that a report settled.
     settled: AtomicU64,
-    pub(crate) outcome: OnceLock<StdArc<Outcome>>,
     pub(crate) watchers: Inbox<Watcher>,
 }
 
 impl Task {
+    /// A task in no line: pending and fresh, or scheduled if it is due later.
     pub(crate) fn new(task: NewTask, pool: StdArc<PoolKey>, now: Instant) -> Self {
-        let start_due = task.options.schedule_to_start.map_or(Instant::MAX, |limit| now + limit);
+        let delay = task.options.rare().delay;
+        let due = now + delay.unwrap_or_default();
+        let start_due = task.options.schedule_to_start.map_or(Instant::MAX, |limit| due + limit);
+        let word = match delay {
+            None => LeaseWord::new(0, TaskState::Pending).with(FRESH),
+            Some(_) => LeaseWord::new(0, TaskState::Scheduled),
+        };
         Self {
             id: task.id,
             pool,
             submitted: now,
+            began: AtomicU64::new(now.as_micros()),
             size: task.payload.len() as u64,
+            due: AtomicU64::new(due.as_micros()),
             start_due: AtomicU64::new(start_due.as_micros()),
             options: task.options,
-            payload: Mutex::new(task.payload),
-            word: AtomicU64::new(LeaseWord::new(0, TaskState::Pending).0),
+            content: Mutex::new(Content { payload: task.payload, ..Content::default() }),
+            word: AtomicU64::new(word.0),
             epoch: AtomicU64::new(0),
             worker: AtomicU64::new(0),
             order: AtomicU64::new(0),
@@ -223,7 +351,6 @@ impl Task {
             lost: AtomicU32::new(0),
             lost_offers: AtomicU32::new(0),
             settled: AtomicU64::new(0),
-            outcome: OnceLock::new(),
             watchers: Inbox::new(),
         }
     }
@@ -252,9 +379,19 @@ impl Task {
         Instant::from_micros(self.start_due.load(Ordering::Relaxed))
     }
 
-    /// When the task must have ended.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.options.deadline.map(|limit| self.submitted + limit)
+    /// When the task must have ended, if that is limited.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        // Relaxed: written while the task is dead, before the word says otherwise.
+        let began = Instant::from_micros(self.began.load(Ordering::Relaxed));
+        self.options.deadline.map(|limit| began + limit)
+    }
+
+    /// When the present attempt is due, or was.
+    #[must_use]
+    pub fn due(&self) -> Instant {
+        // Relaxed: as `start_due`.
+        Instant::from_micros(self.due.load(Ordering::Relaxed))
     }
 
     /// When it was submitted.
@@ -269,10 +406,54 @@ impl Task {
         &self.options
     }
 
-    /// The payload; empty once the task is terminal.
+    /// The payload; empty once the task is completed or cancelled.
     #[must_use]
     pub fn payload(&self) -> Bytes {
-        self.payload.lock().clone()
+        self.content.lock().payload.clone()
+    }
+
+    /// The newest progress of its deliveries.
+    #[must_use]
+    pub fn progress(&self) -> Option<Bytes> {
+        self.content.lock().progress.clone()
+    }
+
+    pub(crate) fn set_progress(&self, progress: Bytes) {
+        self.content.lock().progress = Some(progress);
+    }
+
+    /// Why it is to stop, and until when, if it is.
+    pub(crate) fn stopping(&self) -> Option<Stopping> {
+        self.content.lock().stopping.as_deref().cloned()
+    }
+
+    pub(crate) fn set_stopping(&self, stopping: Stopping) {
+        self.content.lock().stopping = Some(Box::new(stopping));
+    }
+
+    /// Puts the outcome in, and lets go of the payload unless it is kept.
+    pub(crate) fn set_outcome(&self, outcome: StdArc<Outcome>, keeps_payload: bool) {
+        let gone = {
+            let mut content = self.content.lock();
+            content.outcome = Some(outcome);
+            if keeps_payload { Bytes::new() } else { std::mem::take(&mut content.payload) }
+        };
+        drop(gone);
+    }
+
+    /// Begins the life of a dead task anew: the caller is the one who may do that.
+    pub(crate) fn begin_again(&self, now: Instant) {
+        {
+            let mut content = self.content.lock();
+            content.outcome = None;
+            content.stopping = None;
+        }
+        // Relaxed: the step out of dead follows, and orders it.
+        self.began.store(now.as_micros(), Ordering::Relaxed);
+        self.set_due(now);
+        self.attempt.store(1, Ordering::Relaxed);
+        self.lost.store(0, Ordering::Relaxed);
+        self.lost_offers.store(0, Ordering::Relaxed);
     }
 
     /// The attempt that is under way or next, from 1. Application failures alone raise it.
@@ -298,8 +479,8 @@ impl Task {
 
     /// The outcome, once there is one.
     #[must_use]
-    pub fn outcome(&self) -> Option<&StdArc<Outcome>> {
-        self.outcome.get()
+    pub fn outcome(&self) -> Option<StdArc<Outcome>> {
+        self.content.lock().outcome.clone()
     }
 
     #[inline]
@@ -321,11 +502,13 @@ impl Task {
         self.word.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Pending to offered, under a new epoch. False if the task ended meanwhile.
+    /// Pending to offered, under a new epoch: from being handed in, or from the line. False if the
+    /// task ended, or was held, meanwhile.
     #[inline]
-    pub(crate) fn offer(&self, epoch: u64, worker: u64) -> bool {
+    pub(crate) fn offer(&self, epoch: u64, worker: u64, is_fresh: bool) -> bool {
         let word = self.word();
-        if word.state() != TaskState::Pending {
+        let expected = LeaseWord::new(word.tag(), TaskState::Pending);
+        if word != if is_fresh { expected.with(FRESH) } else { expected } {
             return false;
         }
         let tag = if mutant("L6c") { word.tag() } else { epoch as u32 };
@@ -357,27 +540,70 @@ impl Task {
         self.lost_offers.store(0, Ordering::Relaxed);
     }
 
-    /// Leaves the lease `epoch` for `to`, from offered or running; says from which.
+    /// Leaves the lease `epoch` for `to`, from offered, running or cancelling. A task that is being
+    /// cancelled may still complete; whatever else was to become of it, it is cancelled.
     ///
     /// A result counts as an acceptance, which `accepts` says.
     #[inline]
-    pub(crate) fn leave(&self, epoch: u64, to: TaskState, accepts: bool) -> Option<TaskState> {
+    pub(crate) fn leave(&self, epoch: u64, to: TaskState, accepts: bool) -> Option<Left> {
         loop {
             let word = self.word();
             let from = word.state();
-            let current = word.is(epoch as u32, TaskState::Offered)
-                || word.is(epoch as u32, TaskState::Running);
-            if !current {
-                return None;
-            }
+            let to = match from {
+                _ if !word.is(epoch as u32, from) => return None,
+                TaskState::Offered | TaskState::Running => to,
+                TaskState::Cancelling if to == TaskState::Completed || mutant("L14d") => to,
+                TaskState::Cancelling => TaskState::Cancelled,
+                _ => return None,
+            };
             // The session's own accept may win in between: look again.
             if self.step(word, LeaseWord::new(word.tag(), to)) {
                 if accepts && from == TaskState::Offered {
                     self.count_delivery();
                 }
-                return Some(from);
+                return Some(Left { from, to });
             }
         }
+    }
+
+    /// Running to cancelling.
+    pub(crate) fn begin_to_stop(&self, word: LeaseWord) -> bool {
+        self.step(word, LeaseWord::new(word.tag(), TaskState::Cancelling))
+    }
+
+    /// Offered to cancelled.
+    pub(crate) fn cancel_offer(&self, word: LeaseWord) -> bool {
+        self.step(word, LeaseWord::new(word.tag(), TaskState::Cancelled))
+    }
+
+    /// Being handed in to standing in line. False if it ended, or was held, meanwhile.
+    pub(crate) fn line_up(&self) -> bool {
+        let in_line = LeaseWord::new(0, TaskState::Pending);
+        self.step(in_line.with(FRESH), in_line)
+    }
+
+    /// Takes a task back that is being handed in. False if it ended, or was held, meanwhile.
+    pub(crate) fn withdraw(&self) -> bool {
+        let in_line = LeaseWord::new(0, TaskState::Pending);
+        self.step(in_line.with(FRESH), LeaseWord::new(0, TaskState::Cancelled))
+    }
+
+    /// Puts a pending task aside that is not yet. It was in line if `word` says so.
+    pub(crate) fn park(&self, word: LeaseWord) -> bool {
+        let parked = LeaseWord::new(word.tag(), TaskState::Pending).with(PARKED);
+        let is_pending = word.state() == TaskState::Pending && !word.is_parked();
+        is_pending && self.step(word, parked)
+    }
+
+    /// Put aside to standing in line.
+    pub(crate) fn unpark(&self, word: LeaseWord) -> bool {
+        word.is_parked() && self.step(word, LeaseWord::new(word.tag(), TaskState::Pending))
+    }
+
+    /// Dead to standing in line, for who may.
+    pub(crate) fn revive(&self, word: LeaseWord) -> bool {
+        word.state() == TaskState::Dead
+            && self.step(word, LeaseWord::new(word.tag(), TaskState::Pending))
     }
 
     /// Offered back to pending because the delivery did not get through. False if it lost the race.
@@ -413,16 +639,59 @@ impl Task {
         self.lost_offers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// From a waiting state with that tag to `to`.
-    pub(crate) fn leave_waiting(&self, tag: u32, from: TaskState, to: TaskState) -> bool {
-        self.step(LeaseWord::new(tag, from), LeaseWord::new(tag, to))
+    /// From a waiting word to `to`.
+    pub(crate) fn leave_waiting(&self, word: LeaseWord, to: TaskState) -> bool {
+        self.step(word, LeaseWord::new(word.tag(), to))
     }
 
-    /// Begins the next attempt, which is due at `due`.
-    pub(crate) fn count_attempt(&self, due: Instant) {
+    /// Scheduled with that tag to pending, `early` if before its time.
+    pub(crate) fn become_due(&self, tag: u32, early: Option<Instant>) -> bool {
+        // Under the lock: whoever made it scheduled has moved the counters.
+        let _content = self.content.lock();
+        let is_due = self.step(
+            LeaseWord::new(tag, TaskState::Scheduled),
+            LeaseWord::new(tag, TaskState::Pending),
+        );
+        if is_due && let Some(now) = early {
+            self.set_due(now);
+        }
+        is_due
+    }
+
+    /// As [`Task::leave`], to scheduled, with the counters moved.
+    pub(crate) fn leave_until(&self, epoch: u64, again: Again) -> Option<Left> {
+        // Under the lock: whoever has it run now finds the counters moved.
+        let content = self.content.lock();
+        let left = self.leave(epoch, TaskState::Scheduled, true)?;
+        let _content = if mutant("L14c") {
+            drop(content);
+            None
+        } else {
+            Some(content)
+        };
+        match again {
+            // Relaxed: this thread won the word.
+            Again::Attempt(due) if left.to == TaskState::Scheduled => {
+                self.attempt.fetch_add(1, Ordering::Relaxed);
+                self.set_due(due);
+            }
+            Again::Delivery(due) => {
+                self.count_loss();
+                // The attempt is the same one, and so is the time for its acceptance.
+                // Relaxed: as above.
+                self.due.store(due.as_micros(), Ordering::Relaxed);
+            }
+            Again::Attempt(_) => {}
+        }
+        Some(left)
+    }
+
+    /// Says when the present attempt is due, and so by when it must have been accepted. The caller
+    /// won the word.
+    fn set_due(&self, due: Instant) {
         let start_due = self.options.schedule_to_start.map_or(Instant::MAX, |limit| due + limit);
         // Relaxed: the caller won the word.
-        self.attempt.fetch_add(1, Ordering::Relaxed);
+        self.due.store(due.as_micros(), Ordering::Relaxed);
         self.start_due.store(start_due.as_micros(), Ordering::Relaxed);
     }
 
@@ -436,8 +705,8 @@ impl Task {
         NewTask { id: self.id, payload: self.take_payload(), options: self.options.clone() }
     }
 
-    pub(crate) fn take_payload(&self) -> Bytes {
-        std::mem::take(&mut *self.payload.lock())
+    fn take_payload(&self) -> Bytes {
+        std::mem::take(&mut self.content.lock().payload)
     }
 }
 

@@ -7,11 +7,14 @@ use crate::credit::{GiveBack, Word};
 use crate::drain::Order;
 use crate::id::{InstanceId, SessionId, WorkerId};
 use crate::inbox::{Batch, Inbox, Pushed};
+use crate::limits::SIGNALS_MAX;
 use crate::line::Line;
 use crate::mutant::mutant;
 use crate::name::Node;
 use crate::outcome::Notify;
 use crate::pool::Pool;
+use crate::report::CancelReason;
+use crate::signal::Signal;
 use crate::sync::{AtomicU32, Ordering, StdArc};
 use crate::task::Task;
 use crate::time::Instant;
@@ -31,6 +34,17 @@ pub(crate) struct Delivery {
     pub(crate) epoch: u64,
     /// The serial of the pool that placed it.
     pub(crate) pool: u64,
+}
+
+/// What a session is told about one of its leases, by its epoch.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// Somebody else ended it.
+    Ended(u64, CancelReason),
+    /// Its task is to stop; the session asks the task why and until when.
+    Stop(u64),
+    /// Bytes for its handler.
+    Signal(u64, Signal),
 }
 
 /// What a worker's session is asked to do, beside tasks.
@@ -57,11 +71,13 @@ pub(crate) struct Worker {
     pub(crate) inbox: Inbox<Delivery>,
     /// Whom to wake about the inbox and `asked`.
     pub(crate) link: StdArc<dyn Notify>,
-    /// Epochs of leases that somebody else ended: the session tells the worker.
-    pub(crate) ended: Inbox<u64>,
+    /// What others did about its leases: the session tells the worker.
+    pub(crate) notes: Inbox<Note>,
     /// What drains ask of the session.
     orders: Inbox<Order>,
     asked: AtomicU32,
+    /// Signals for its handlers that were not answered.
+    signals: AtomicU32,
 }
 
 impl Worker {
@@ -85,10 +101,11 @@ impl Worker {
             connected,
             waiters: Line::new(),
             inbox: Inbox::new(),
-            ended: Inbox::new(),
+            notes: Inbox::new(),
             orders: Inbox::new(),
             link,
             asked: AtomicU32::new(0),
+            signals: AtomicU32::new(0),
         }
     }
 
@@ -135,11 +152,26 @@ impl Worker {
         drop(self.orders.close());
     }
 
-    /// Tells the session that the lease of that epoch was ended by somebody else.
-    pub(crate) fn tell_ended(&self, epoch: u64) {
-        if self.ended.push(epoch) == Ok(Pushed::First) {
+    /// Tells the session something about one of its leases. Dropped if the session is over.
+    pub(crate) fn tell(&self, note: Note) {
+        if let Ok(Pushed::First) = self.notes.push(note) {
             self.link.notify();
         }
+    }
+
+    /// Counts a signal for one of its handlers. False if there are too many.
+    pub(crate) fn signal_given(&self) -> bool {
+        // Relaxed: a limit, passed by nobody: each count is drawn once.
+        if self.signals.fetch_add(1, Ordering::Relaxed) < SIGNALS_MAX {
+            return true;
+        }
+        self.signal_answered();
+        false
+    }
+
+    pub(crate) fn signal_answered(&self) {
+        // Relaxed: as above.
+        self.signals.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Puts a delivery into the inbox and wakes the session if it may sleep.

@@ -181,6 +181,13 @@ impl<F: CellFamily> Bed<F> {
         self.engine.task(&self.operator, id).expect("a known task").state
     }
 
+    /// Where a task is, if it is known.
+    #[must_use]
+    pub fn state_of(&self, number: u8) -> Option<TaskState> {
+        let id = TaskId::from_bytes([number; 16]);
+        self.engine.task(&self.operator, id).map(|status| status.state)
+    }
+
     /// The numbers of the tasks that the worker is sent, in their order.
     pub fn offers(&self, worker: &mut WorkerSession<F>) -> Vec<u8> {
         let offers = std::iter::from_fn(|| worker.poll_offer(Bed::NOW));

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    Config, Delivered, DrainScope, Drained, End, Engine, Failure, FailureClass, InstanceId,
-    Instant, Mailbox, NewTask, Node, Notify, Offer, PoolEntry, PoolKey, Principal, Reason,
-    Register, Report, Route, SessionId, Submitted, TaskId, TaskOptions, TaskState, TaskStatus,
-    Text, Verdict, Watcher, WorkerSession,
+    CancelReason, Config, Delivered, DrainScope, Drained, End, Engine, Failure, FailureClass,
+    InstanceId, Instant, Lease, Mailbox, NewTask, Node, Notify, Offer, PoolEntry, PoolKey,
+    Principal, Reason, Register, Report, Route, SessionId, Submitted, TaskId, TaskOptions,
+    TaskState, TaskStatus, Text, Verdict, Watcher, WorkerSession,
 };
 
 /// Counts how often somebody was woken.
@@ -244,6 +244,11 @@ pub(crate) fn failed(offer: &Offer, class: FailureClass, code: &str) -> Report {
         retry_after: None,
     };
     Report { task: offer.task.id(), lease: offer.lease, end: End::Failed(failure) }
+}
+
+/// The next lease on which a worker is told to stop, and why.
+pub(crate) fn told(worker: &mut WorkerSession) -> Option<(Lease, CancelReason)> {
+    worker.poll_cancel().map(|stop| (stop.lease, stop.reason))
 }
 
 /// A place where outcomes arrive.

@@ -101,7 +101,7 @@ fn capacity_one_never_overlaps() {
     let offer = bed.accept(&mut worker);
     // No beat: the lease is lost, but the worker's only slot is still busy.
     bed.pass_with(Duration::from_secs(31), &mut [&mut worker]);
-    assert_eq!(worker.poll_cancel().map(|(lease, _)| lease), Some(offer.lease));
+    assert_eq!(worker.poll_cancel().map(|stop| stop.lease), Some(offer.lease));
     assert_eq!(bed.state(first).as_str(), "pending");
     assert!(worker.poll_offer(bed.now).is_none());
     assert_eq!(worker.load(), (1, 1));

@@ -7,7 +7,7 @@ use slipswitch_core::{
     TaskState, Verdict,
 };
 
-use crate::bed::{Bed, completed, mailbox, register, take};
+use crate::bed::{Bed, completed, mailbox, register, take, told};
 
 const POOL: &str = "main/default/work";
 
@@ -58,7 +58,7 @@ fn lapsed_task_on_live_worker() {
         worker.beat(Beat::Leases(&[kept.lease]), bed.now);
     }
     // One lapsed; the worker is not condemned for it, and is told.
-    assert_eq!(worker.poll_cancel(), Some((lapsed.lease, CancelReason::Stale)));
+    assert_eq!(told(&mut worker), Some((lapsed.lease, CancelReason::Stale)));
     assert_eq!(bed.engine.workers(&bed.operator).1.len(), 1);
     assert_eq!(bed.state(lives), TaskState::Running);
     let mut other = bed.worker(&[POOL], 1);
@@ -104,9 +104,9 @@ fn lost_delivery_resent_2s() {
     let status = bed.status(id);
     assert_eq!((status.attempt, status.deliveries, status.lost), (1, 1, 0));
     // The accept that comes late is answered, and what it reports is stale.
-    assert_eq!(deaf.poll_cancel(), Some((lost.lease, CancelReason::Stale)));
+    assert_eq!(told(&mut deaf), Some((lost.lease, CancelReason::Stale)));
     deaf.accept(lost.lease, bed.now);
-    assert_eq!(deaf.poll_cancel(), Some((lost.lease, CancelReason::Stale)));
+    assert_eq!(told(&mut deaf), Some((lost.lease, CancelReason::Stale)));
     assert_eq!(deaf.result(completed(&lost, b"late"), bed.now), Verdict::Stale);
     assert_eq!(bed.complete(&mut other, &again), Verdict::Applied);
     assert_eq!(bed.status(id).outcome.expect("ended").payload, "done");

@@ -7,7 +7,7 @@ use slipswitch_core::{
     Principal, Reason, Register, RegisterError, Role, SessionId, TaskState, Verdict, WorkerSession,
 };
 
-use crate::bed::{Bed, Bell, key, register};
+use crate::bed::{Bed, Bell, key, register, told};
 
 const POOL: &str = "main/default/work";
 const OTHER: &str = "main/default/rest";
@@ -177,7 +177,7 @@ fn at_the_deadline_work_is_taken_away_at_no_charge() {
         bed.pass(Duration::from_millis(200));
         worker.hear(bed.now);
         assert_eq!(bed.state(task), TaskState::Pending, "{scope}");
-        assert_eq!(worker.poll_cancel(), Some((running.lease, CancelReason::Stale)));
+        assert_eq!(told(&mut worker), Some((running.lease, CancelReason::Stale)));
         let status = bed.status(task);
         assert_eq!((status.attempt, status.deliveries, status.lost), (1, 1, 0), "{scope}");
         // The slot is the worker's until it says that it is not at work on it any more.

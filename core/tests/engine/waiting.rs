@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use slipswitch_core::{Class, Gate, SubmitError, TaskOptions};
 
-use crate::bed::{Bed, mailbox, take};
+use crate::bed::{Bed, mailbox, take, told};
 
 const POOL: &str = "main/default/work";
 
@@ -163,7 +163,7 @@ fn deadline_of_a_running_task_tells_the_worker() {
     let offer = bed.accept(&mut worker);
     bed.pass_with(Duration::from_secs(6), &mut [&mut worker]);
     assert_eq!(bed.status(id).outcome.expect("ended").class, Class::Expired);
-    let cancel = worker.poll_cancel();
+    let cancel = told(&mut worker);
     assert_eq!(cancel, Some((offer.lease, slipswitch_core::CancelReason::Expired)));
     assert_eq!(worker.load(), (1, 1));
     let verdict = bed.complete(&mut worker, &offer);

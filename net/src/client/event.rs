@@ -82,7 +82,20 @@ pub enum Event {
         lease: m::Lease,
         /// As [`CancelKind`](m::CancelKind) numbers them.
         reason: u32,
+        /// How long it may take; zero if the lease is not this worker's any more.
+        grace: Duration,
+        /// What whoever asked for it said.
+        message: String,
     },
+    /// Bytes for the handler of a delivery; answer with
+    /// [`ClientSession::answer_signal`](super::ClientSession::answer_signal).
+    Signal(m::Signal, Bytes),
+    /// How many tasks wait in a pool for which this worker has no free credit.
+    Demand(m::Demand),
+    /// Something happened that is watched, or the watch is over.
+    Watched(Box<m::Event>),
+    /// What became of a cancellation.
+    CancelTaskAck(m::CancelTaskAck),
     /// The server asks to finish and leave.
     Drain(m::Drain),
     /// What became of a submission.

@@ -1,6 +1,6 @@
 //! One session of a client: worker, producer, or both.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,9 +45,14 @@ pub struct ClientSession {
     registered: bool,
     /// Deliveries that this side is at work on.
     running: BTreeSet<(u64, u64)>,
+    /// Cancels of deliveries that were not at work here: perhaps their offers are still to come.
+    early: VecDeque<(u64, u64)>,
+    /// The newest of each that was not sent yet.
+    progress: BTreeMap<(u64, u64), Bytes>,
     beat: Duration,
     beat_due: Option<Instant>,
     beat_seq: u64,
+    beaten: Option<Instant>,
     heard: Instant,
     pinged: bool,
     nonce: u64,
@@ -86,9 +91,12 @@ impl ClientSession {
             credit_seq: 0,
             registered: false,
             running: BTreeSet::new(),
+            early: VecDeque::new(),
+            progress: BTreeMap::new(),
             beat: Duration::from_secs(7),
             beat_due: None,
             beat_seq: 0,
+            beaten: None,
             heard: now,
             pinged: false,
             nonce: 0,
@@ -170,6 +178,41 @@ impl ClientSession {
         }
     }
 
+    /// Says what a delivery has come to. Goes out with a beat soon; the newest replaces the one
+    /// before. Nothing for a delivery that this side is not at work on.
+    pub fn progress(&mut self, lease: m::Lease, bytes: Bytes, now: Instant) {
+        let key = (lease.epoch, lease.id);
+        if self.running.contains(&key) && bytes.len() <= limits::PROGRESS_MAX {
+            self.progress.insert(key, bytes);
+            let soon = self.beaten.map_or(now, |last| (last + limits::PROGRESS_PAUSE).max(now));
+            self.beat_due = Some(self.beat_due.map_or(soon, |due| due.min(soon)));
+        }
+    }
+
+    fn send_beat(&mut self, now: Instant) {
+        self.beat_seq = self.beat_seq.wrapping_add(1);
+        self.beaten = Some(now);
+        let mut progress = Vec::new();
+        let mut size = 0usize;
+        while size < limits::HEADER_MAX / 2
+            && let Some(((epoch, id), bytes)) = self.progress.pop_first()
+        {
+            size = size.saturating_add(bytes.len()).saturating_add(32);
+            progress.push(m::Progress { lease: m::Lease { id, epoch }, bytes });
+        }
+        let pause = if self.progress.is_empty() { self.beat } else { limits::PROGRESS_PAUSE };
+        self.beat_due = Some(now + pause);
+        let seq = self.beat_seq;
+        let beat = m::Heartbeat { seq, all: true, progress, ..m::Heartbeat::default() };
+        self.control.push_back(Frame::Heartbeat(beat));
+    }
+
+    /// Answers a signal.
+    pub fn answer_signal(&mut self, lease: m::Lease, seq: u64, verdict: m::SignalKind) {
+        let verdict = verdict as u32;
+        self.control.push_back(Frame::SignalAck(m::SignalAck { lease, seq, verdict }));
+    }
+
     /// Hands a delivery back that was not accepted, or that is cancelled and not known.
     pub fn reject(&mut self, lease: m::Lease, reason: m::RejectReason) {
         self.lane.push_back(Frame::Reject(m::Reject { lease, code: reason as u32 }));
@@ -178,7 +221,9 @@ impl ClientSession {
     /// Reports the end of a delivery, and keeps the report until its verdict.
     pub fn report(&mut self, result: m::TaskResult, payload: Bytes) {
         self.unsettled.keep(&result, &payload);
-        self.running.remove(&(result.lease.epoch, result.lease.id));
+        let key = (result.lease.epoch, result.lease.id);
+        self.running.remove(&key);
+        self.progress.remove(&key);
         if self.running.is_empty() {
             self.beat_due = None;
         }
@@ -237,6 +282,16 @@ impl ClientSession {
         self.lane.push_back(Frame::Query(query));
     }
 
+    /// Has tasks stop.
+    pub fn cancel_task(&mut self, cancel: m::CancelTask) {
+        self.lane.push_back(Frame::CancelTask(cancel));
+    }
+
+    /// Asks to be told what happens, or no more.
+    pub fn watch(&mut self, watch: m::Watch) {
+        self.lane.push_back(Frame::Watch(watch));
+    }
+
     /// Does what an operator does.
     pub fn admin(&mut self, admin: m::Admin) {
         self.lane.push_back(Frame::Admin(admin));
@@ -289,7 +344,8 @@ impl ClientSession {
         match frame {
             Frame::HelloAck(ack) => self.welcome(*ack, now)?,
             Frame::Ping(ping) => self.control.push_back(Frame::Pong(ping)),
-            Frame::Pong(_) | Frame::Demand(_) | Frame::DrainAck(_) => {}
+            Frame::Pong(_) | Frame::DrainAck(_) => {}
+            Frame::Demand(demand) => self.events.push_back(Event::Demand(demand)),
             Frame::Goodbye(goodbye) => {
                 self.control.push_back(Frame::GoodbyeAck(m::Goodbye::default()));
                 let reason = m::GoodbyeReason::from_number(goodbye.reason);
@@ -321,20 +377,21 @@ impl ClientSession {
                     self.judged(verdict);
                 }
             }
-            Frame::Cancel(cancel) => {
-                let (lease, reason) = (cancel.lease, cancel.reason);
-                self.events.push_back(Event::Cancel { lease, reason });
-            }
+            Frame::Cancel(cancel) => self.cancelled(cancel),
             Frame::HeartbeatAck(ack) => {
                 for cancel in ack.cancel {
-                    let (lease, reason) = (cancel.lease, cancel.reason);
-                    self.events.push_back(Event::Cancel { lease, reason });
+                    self.cancelled(cancel);
                 }
                 for lease in ack.lost {
                     let reason = m::CancelKind::Stale as u32;
-                    self.events.push_back(Event::Cancel { lease, reason });
+                    self.cancelled(m::Cancel { lease, reason, ..m::Cancel::default() });
                 }
             }
+            Frame::Signal(signal, payload) => {
+                self.events.push_back(Event::Signal(signal, payload));
+            }
+            Frame::Event(event) => self.events.push_back(Event::Watched(event)),
+            Frame::CancelTaskAck(ack) => self.events.push_back(Event::CancelTaskAck(ack)),
             Frame::Drain(drain) => {
                 let running = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
                 self.control.push_back(Frame::DrainAck(m::DrainAck { running }));
@@ -350,6 +407,19 @@ impl ClientSession {
             }
         }
         Ok(())
+    }
+
+    fn cancelled(&mut self, cancel: m::Cancel) {
+        let m::Cancel { lease, reason, grace, message } = cancel;
+        let key = (lease.epoch, lease.id);
+        if !self.running.contains(&key) && !self.early.contains(&key) {
+            if self.early.len() >= limits::EARLY_CANCELS_MAX {
+                self.early.pop_front();
+            }
+            self.early.push_back(key);
+        }
+        let grace = Duration::from_millis(grace);
+        self.events.push_back(Event::Cancel { lease, reason, grace, message });
     }
 
     fn welcome(&mut self, ack: m::HelloAck, now: Instant) -> Result<(), ProtocolError> {
@@ -415,6 +485,13 @@ impl ClientSession {
     }
 
     fn offered(&mut self, offer: Box<m::Offer>, payload: Bytes) {
+        let key = (offer.lease.epoch, offer.lease.id);
+        if let Some(at) = self.early.iter().position(|early| *early == key) {
+            // Its cancel came first, on another stream. Nobody will be at work on it.
+            self.early.remove(at);
+            self.reject(offer.lease, m::RejectReason::Malformed);
+            return;
+        }
         if offer.attempt == 0 || offer.task_id.len() != 16 || offer.lease.epoch == 0 {
             self.reject(offer.lease, m::RejectReason::Malformed);
             return;
@@ -513,11 +590,7 @@ impl Driver for ClientSession {
                     self.control.push_back(Frame::Ping(ping));
                 }
                 if self.beat_due.is_some_and(|due| now >= due) {
-                    self.beat_due = Some(now + self.beat);
-                    self.beat_seq = self.beat_seq.wrapping_add(1);
-                    let beat =
-                        m::Heartbeat { seq: self.beat_seq, all: true, ..m::Heartbeat::default() };
-                    self.control.push_back(Frame::Heartbeat(beat));
+                    self.send_beat(now);
                 }
             }
             Stage::Greeting(_) | Stage::Leaving(_) | Stage::Closed => {}

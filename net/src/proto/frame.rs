@@ -183,6 +183,8 @@ frames! {
         ResultAck(m::ResultAck) = 0x1e;
         /// A worker is to stop working on a delivery.
         Cancel(m::Cancel) = 0x1f;
+        /// What became of a signal.
+        SignalAck(m::SignalAck) = 0x21;
         /// A side is to finish and leave.
         Drain(m::Drain) = 0x22;
         /// The answer to it.
@@ -193,6 +195,14 @@ frames! {
         SubmitBatchAck(m::SubmitBatchAck) = 0x33;
         /// A producer waits for an outcome.
         Await(m::Await) = 0x34;
+        /// A client is told what happens.
+        Watch(m::Watch) = 0x36;
+        /// Something happened.
+        Event(Box<m::Event>) = 0x37;
+        /// Tasks are to stop.
+        CancelTask(m::CancelTask) = 0x38;
+        /// The answer to it.
+        CancelTaskAck(m::CancelTaskAck) = 0x39;
         /// A question.
         Query(m::Query) = 0x3a;
         /// The answer to it.
@@ -207,6 +217,8 @@ frames! {
         Offer(Box<m::Offer>) = 0x18, limits::INLINE_PAYLOAD_MAX;
         /// How a delivery ended.
         Result(m::TaskResult) = 0x1d, limits::INLINE_PAYLOAD_MAX;
+        /// Bytes for whoever holds a lease.
+        Signal(m::Signal) = 0x20, limits::SIGNAL_MAX;
         /// A producer hands a task in.
         Submit(Box<m::Submit>) = 0x30, limits::INLINE_PAYLOAD_MAX;
         /// A producer hands tasks in.

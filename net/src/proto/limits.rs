@@ -36,6 +36,18 @@ pub const KEY_MAX: usize = 256;
 pub const MESSAGE_MAX: usize = 4 << 10;
 /// Bytes of a failure's details.
 pub const DETAILS_MAX: usize = 16 << 10;
+/// Bytes of the progress of a delivery.
+pub const PROGRESS_MAX: usize = 16 << 10;
+/// Between two beats that progress asks for.
+pub const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of a signal.
+pub const SIGNAL_MAX: usize = 16 << 10;
+/// Nodes that a task may prefer.
+pub const PREFER_MAX: usize = 8;
+/// Bytes of a trace's parent, state and baggage together.
+pub const TRACE_MAX: usize = 8 << 10;
+/// Watches of one session.
+pub const WATCHES_MAX: usize = 64;
 /// Bytes of an application's failure code.
 pub const FAILURE_CODE_MAX: usize = 256;
 /// Codes in a retry policy after which there is no other attempt.
@@ -61,3 +73,7 @@ pub const PING_AFTER: Duration = Duration::from_secs(3);
 pub const DEAD_AFTER: Duration = Duration::from_secs(6);
 /// For the answer to a goodbye.
 pub const GOODBYE_DEADLINE: Duration = Duration::from_secs(2);
+/// Cancels that one answer to a beat repeats.
+pub const REPEATED_CANCELS_MAX: usize = 256;
+/// Cancels that a worker keeps for offers that may still come.
+pub const EARLY_CANCELS_MAX: usize = 256;

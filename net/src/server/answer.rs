@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use slipswitch_core::{
-    AdminError, CancelReason, Class, EntryError, Lease, Offer, Outcome, RegisterError, SubmitError,
-    Task, Verdict,
+    AdminError, CancelReason, Class, EntryError, Lease, Offer, Outcome, RegisterError, Signalled,
+    Stop, SubmitError, Task, Trace, Verdict,
 };
 
-use crate::proto::WireCode;
 use crate::proto::messages as m;
+use crate::proto::{Frame, WireCode};
 
 /// A typed error with a sentence for people.
 pub(super) fn err(code: WireCode, message: impl Into<String>) -> m::Err {
@@ -27,7 +27,8 @@ pub(super) fn submit_error(error: &SubmitError) -> m::Err {
         SubmitError::NotFound => WireCode::NotFound,
         SubmitError::LimitExceeded { .. } => WireCode::LimitExceeded,
         SubmitError::QuotaExceeded { .. } => WireCode::QuotaExceeded,
-        SubmitError::Conflict => WireCode::Conflict,
+        SubmitError::Conflict | SubmitError::KeyConflict => WireCode::Conflict,
+        SubmitError::StaleGeneration { .. } => WireCode::StaleGeneration,
         SubmitError::NoWorker => WireCode::NoWorker,
         SubmitError::NoCapacity => WireCode::NoCapacity,
         SubmitError::Invalid(_) => WireCode::Malformed,
@@ -39,6 +40,8 @@ pub(super) fn submit_error(error: &SubmitError) -> m::Err {
 pub(super) fn admin_error(error: AdminError) -> m::Err {
     let code = match error {
         AdminError::PermissionDenied => WireCode::PermissionDenied,
+        AdminError::InvalidState(_) => WireCode::InvalidState,
+        AdminError::TooMany { .. } => WireCode::QuotaExceeded,
         _ => WireCode::NotFound,
     };
     err(code, error.to_string())
@@ -83,12 +86,21 @@ pub(super) const fn verdict(verdict: Verdict) -> m::VerdictKind {
     }
 }
 
-pub(super) const fn cancel(at: Lease, reason: CancelReason) -> m::Cancel {
-    let kind = match reason {
+pub(super) fn cancel(stop: &Stop) -> m::Cancel {
+    let kind = match stop.reason {
         CancelReason::Expired => m::CancelKind::Expired,
+        CancelReason::Asked => m::CancelKind::Asked,
         _ => m::CancelKind::Stale,
     };
-    m::Cancel { lease: lease(at), reason: kind as u32, grace: 0 }
+    let grace = u64::try_from(stop.grace.as_millis()).unwrap_or(u64::MAX);
+    let message = stop.message.as_str().to_owned();
+    m::Cancel { lease: lease(stop.lease), reason: kind as u32, grace, message }
+}
+
+pub(super) fn signal(signal: Signalled) -> Frame {
+    let Signalled { lease: at, seq, kind, payload, .. } = signal;
+    let head = m::Signal { lease: lease(at), seq, kind: kind.as_str().to_owned() };
+    Frame::Signal(head, payload)
 }
 
 /// The numbers of [`OutcomeClass`](m::OutcomeClass).
@@ -99,6 +111,7 @@ pub(super) const fn class(class: Class) -> u32 {
         Class::LostDeliveries => m::OutcomeClass::LostDeliveries,
         Class::LostOffers => m::OutcomeClass::LostOffers,
         Class::Expired => m::OutcomeClass::Expired,
+        Class::Cancelled => m::OutcomeClass::Cancelled,
         _ => m::OutcomeClass::TerminalFailure,
     }) as u32
 }
@@ -112,10 +125,15 @@ pub(super) fn offer(offer: &Offer, now: slipswitch_core::Instant) -> Box<m::Offe
     let task = &*offer.task;
     let options = task.options();
     let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let deadline = options.deadline.map_or(0, |limit| {
-        // At least one millisecond: 0 says that there is none.
-        millis((task.submitted() + limit).saturating_since(now)).max(1)
+    // At least one millisecond: 0 says that there is none.
+    let deadline = task.deadline().map_or(0, |due| millis(due.saturating_since(now)).max(1));
+    let rare = options.rare();
+    let limit = |limit: Option<std::time::Duration>| limit.map_or(0, |limit| millis(limit).max(1));
+    let trace = rare.trace.as_ref().map(|trace| {
+        let Trace { parent, state, baggage } = trace.clone();
+        Box::new(m::Trace { parent, state, baggage })
     });
+    let key = Some(&rare.idempotency_key).filter(|key| !key.is_empty());
     Box::new(m::Offer {
         task_id: task_id(task),
         lease: lease(offer.lease),
@@ -132,13 +150,13 @@ pub(super) fn offer(offer: &Offer, now: slipswitch_core::Instant) -> Box<m::Offe
         headers: pairs(&options.headers),
         priority: u32::from(options.priority),
         submitted: millis(now.saturating_since(task.submitted())),
-        due: 0,
-        start_to_close: 0,
-        heartbeat: 0,
+        due: millis(now.saturating_since(task.due())),
+        start_to_close: limit(rare.start_to_close),
+        heartbeat: limit(rare.heartbeat_timeout),
         deadline,
-        trace: None,
-        last_progress: None,
-        idempotency_key: None,
+        trace,
+        last_progress: offer.last_progress.clone(),
+        idempotency_key: key.cloned(),
     })
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    CellFamily, Engine, InstanceId, Namespace, NewTask, Node, PoolEntry, PoolKey, Register,
-    RetryKind, RetryPolicy, Route, TaskId, TaskOptions, TaskQueue, Text,
+    CellFamily, Engine, InstanceId, Namespace, NewTask, Node, PoolEntry, PoolKey, Rare, Register,
+    RetryKind, RetryPolicy, Route, TaskId, TaskOptions, TaskQueue, Text, Trace,
 };
 
 use super::answer::{err, submit_error};
@@ -89,7 +89,8 @@ fn within(what: &str, size: usize, max: usize) -> Result<(), m::Err> {
     Err(err(WireCode::LimitExceeded, format!("{what}: {size}, at most {max}")))
 }
 
-fn time(what: &str, millis: u64) -> Result<Duration, m::Err> {
+/// A span of time within its limit.
+pub(super) fn time(what: &str, millis: u64) -> Result<Duration, m::Err> {
     let time = Duration::from_millis(millis);
     if time > limits::TIME_MAX {
         let max = limits::TIME_MAX.as_millis();
@@ -105,6 +106,11 @@ fn text(what: &str, bytes: Bytes, max: usize) -> Result<Text, m::Err> {
         .ok_or_else(|| err(WireCode::Malformed, format!("the {what} is not UTF-8")))
 }
 
+/// Why something is cancelled, for people.
+pub(super) fn reason(reason: &str) -> Result<Text, m::Err> {
+    text("reason", Bytes::copy_from_slice(reason.as_bytes()), limits::MESSAGE_MAX)
+}
+
 /// A payload within its limit.
 pub(super) fn payload(payload: Bytes, payload_max: usize) -> Result<Bytes, m::Err> {
     within("payload bytes", payload.len(), payload_max)?;
@@ -116,6 +122,7 @@ pub(super) fn task(
     spec: m::TaskSpec,
     bytes: Bytes,
     payload_max: usize,
+    wall_clock: u64,
     id: impl FnOnce() -> TaskId,
 ) -> Result<NewTask, m::Err> {
     let payload = payload(bytes, payload_max)?;
@@ -125,17 +132,18 @@ pub(super) fn task(
         TaskId::from_slice(&spec.task_id)
             .ok_or_else(|| err(WireCode::Malformed, "a task id has 16 bytes"))?
     };
-    Ok(NewTask { id, payload, options: options(spec)? })
+    Ok(NewTask { id, payload, options: options(spec, wall_clock)? })
 }
 
-/// What a producer says about a task, judged.
-pub(super) fn options(spec: m::TaskSpec) -> Result<TaskOptions, m::Err> {
+/// What a producer says about a task, judged. `wall_clock` is the server's, in milliseconds.
+pub(super) fn options(spec: m::TaskSpec, wall_clock: u64) -> Result<TaskOptions, m::Err> {
     unsupported(&spec)?;
     within("headers", spec.headers.len(), limits::TASK_HEADERS_MAX)?;
     let sizes = spec.headers.iter().map(|pair| pair.name.len().saturating_add(pair.value.len()));
     within("bytes of all headers", sizes.sum(), limits::TASK_HEADER_BYTES_MAX)?;
     within("bytes of the owner key", spec.owner_key.len(), limits::KEY_MAX)?;
     let mut options = TaskOptions::default();
+    options.rare = rare(&spec, wall_clock)?.map(Box::new);
     options.content_type = text("content type", spec.content_type, limits::CONTENT_TYPE_MAX)?;
     options.encoding = text("encoding", spec.encoding, limits::CONTENT_TYPE_MAX)?;
     options.headers = spec.headers.into_iter().map(|pair| (pair.name, pair.value)).collect();
@@ -164,22 +172,49 @@ pub(super) fn options(spec: m::TaskSpec) -> Result<TaskOptions, m::Err> {
     Ok(options)
 }
 
+/// What few tasks ask for; nothing if this one does not.
+fn rare(spec: &m::TaskSpec, wall_clock: u64) -> Result<Option<Rare>, m::Err> {
+    let mut rare = Rare::default();
+    let visible = spec.visible_after.map(|at| at.saturating_sub(wall_clock));
+    if spec.delay.is_some() && visible.is_some() {
+        return Err(err(WireCode::Malformed, "a task has a delay or visible_after, not both"));
+    }
+    let limited =
+        |what: &str, millis: Option<u64>| millis.map(|millis| time(what, millis)).transpose();
+    rare.delay = limited("delay", spec.delay.or(visible))?.filter(|delay| !delay.is_zero());
+    rare.start_to_close = limited("start_to_close", spec.start_to_close)?;
+    rare.heartbeat_timeout = limited("heartbeat_timeout", spec.heartbeat_timeout)?;
+    rare.retention = limited("retention", spec.retention)?;
+    rare.resume_grace = limited("resume_grace", spec.resume_grace)?;
+    if let Some(key) = &spec.idempotency_key {
+        within("bytes of the idempotency key", key.len(), limits::KEY_MAX)?;
+        rare.idempotency_key = key.clone();
+    }
+    if let Some(trace) = &spec.trace {
+        let m::Trace { parent, state, baggage } = &**trace;
+        let size = parent.len().saturating_add(state.len()).saturating_add(baggage.len());
+        within("bytes of the trace", size, limits::TRACE_MAX)?;
+        let (parent, state, baggage) = (parent.clone(), state.clone(), baggage.clone());
+        rare.trace = Some(Trace { parent, state, baggage });
+    }
+    let asked = rare.delay.is_some()
+        || rare.start_to_close.is_some()
+        || rare.heartbeat_timeout.is_some()
+        || rare.retention.is_some()
+        || rare.resume_grace.is_some()
+        || rare.trace.is_some()
+        || !rare.idempotency_key.is_empty();
+    Ok(asked.then_some(rare))
+}
+
 /// Refuses what would otherwise be ignored.
 fn unsupported(spec: &m::TaskSpec) -> Result<(), m::Err> {
     let asked = [
         ("durability", spec.durability == 1),
-        ("idempotency_key", spec.idempotency_key.is_some()),
-        ("delay", spec.delay.is_some()),
-        ("visible_after", spec.visible_after.is_some()),
         ("prefer", !spec.prefer.is_empty()),
         ("fairness_key", spec.fairness_key.is_some()),
         ("concurrency_key", spec.concurrency_key.is_some()),
         ("affinity_key", spec.affinity_key.is_some()),
-        ("retention", spec.retention.is_some()),
-        ("start_to_close", spec.start_to_close.is_some()),
-        ("heartbeat_timeout", spec.heartbeat_timeout.is_some()),
-        ("resume_grace", spec.resume_grace.is_some()),
-        ("trace", spec.trace.is_some()),
     ];
     match asked.iter().find(|(_, asked)| *asked) {
         None => Ok(()),

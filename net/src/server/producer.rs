@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use slipswitch_core::{CellFamily, Instant, NewTask, Submitted, TaskId, Watcher};
+use slipswitch_core::{
+    BatchItem, Cancel, CellFamily, Instant, Namespace, NewTask, Submitted, TaskId, Watcher,
+};
 
 use super::answer::{self, err};
 use super::intake;
@@ -28,7 +30,7 @@ impl<F: CellFamily> ServerSession<F> {
             Ok(submitted) => m::SubmitAck {
                 req,
                 task_id: Bytes::copy_from_slice(submitted.id.as_bytes()),
-                deduplicated: false,
+                deduplicated: submitted.deduplicated,
                 durable: submitted.durable,
                 err: None,
             },
@@ -49,9 +51,10 @@ impl<F: CellFamily> ServerSession<F> {
         now: Instant,
     ) -> Result<Submitted, m::Err> {
         let watcher = if wait { Some(self.watcher(req)?) } else { None };
+        let (max, clock) = (self.greeting.payload_max, self.wall_clock(now));
         let route = self.routes.of(&self.engine, &spec)?;
         let ids = &mut self.ids;
-        let task = intake::task(spec, payload, self.greeting.payload_max, || ids.next(now))?;
+        let task = intake::task(spec, payload, max, clock, || ids.next(now))?;
         match self.engine.submit(&self.principal, route, task, watcher, now) {
             Ok(submitted) => {
                 self.waits = self.waits.saturating_add(usize::from(wait));
@@ -71,8 +74,7 @@ impl<F: CellFamily> ServerSession<F> {
         self.answers.push_back((Channel::Lane(0), Frame::SubmitBatchAck(ack)));
     }
 
-    /// Judges all tasks of a batch before it hands in the first. What the engine itself refuses
-    /// after that (it drains, a quota is used up) is refused by item.
+    /// Hands a batch in, all of it or nothing.
     fn batch_items(
         &mut self,
         batch: m::SubmitBatch,
@@ -89,14 +91,14 @@ impl<F: CellFamily> ServerSession<F> {
             let what = "too many outcomes are waited for on this session";
             return Err(err(WireCode::LimitExceeded, what));
         }
-        let mut shared = match common {
+        let clock = self.wall_clock(now);
+        let shared = match common {
             None => None,
             Some(spec) => {
                 let route = self.routes.of(&self.engine, &spec)?.clone();
-                Some((route, intake::options(*spec)?))
+                Some((route, intake::options(*spec, clock)?))
             }
         };
-        // Tasks that say something of their own have a route of their own.
         let mut judged = Vec::with_capacity(tasks.len());
         for m::BatchTask { task, payload_len } in tasks {
             let share = usize::try_from(payload_len).ok().filter(|len| *len <= payload.len());
@@ -107,44 +109,46 @@ impl<F: CellFamily> ServerSession<F> {
             let bytes = payload.split_to(share);
             let max = self.greeting.payload_max;
             let ids = &mut self.ids;
-            judged.push(match (task, &shared) {
+            let (route, task) = match (task, &shared) {
                 (Some(spec), _) => {
                     let route = self.routes.of(&self.engine, &spec)?.clone();
-                    (Some(route), intake::task(*spec, bytes, max, || ids.next(now))?)
+                    (route, intake::task(*spec, bytes, max, clock, || ids.next(now))?)
                 }
-                (None, Some((_, options))) => {
+                (None, Some((route, options))) => {
                     let payload = intake::payload(bytes, max)?;
-                    (None, NewTask { id: ids.next(now), payload, options: options.clone() })
+                    let options = options.clone();
+                    (route.clone(), NewTask { id: ids.next(now), payload, options })
                 }
                 (None, None) => {
                     return Err(err(WireCode::Malformed, "a task of the batch says nothing"));
                 }
-            });
+            };
+            let watcher = if wait { Some(self.watcher(req)?) } else { None };
+            judged.push(BatchItem { route, task, watcher });
         }
         if !payload.is_empty() {
             let what = "the frame's payload is longer than those of the batch";
             return Err(err(WireCode::Malformed, what));
         }
-        let mut items = Vec::with_capacity(judged.len());
-        for (mut own, task) in judged {
-            let watcher = if wait { Some(self.watcher(req)?) } else { None };
-            let id = Bytes::copy_from_slice(task.id.as_bytes());
-            let route = own.as_mut().or_else(|| shared.as_mut().map(|(route, _)| route));
-            let Some(route) = route else { continue };
-            items.push(match self.engine.submit(&self.principal, route, task, watcher, now) {
-                Ok(submitted) => {
-                    self.waits = self.waits.saturating_add(usize::from(wait));
-                    let durable = submitted.durable;
-                    m::BatchItem { task_id: id, deduplicated: false, durable, err: None }
-                }
-                Err(refused) => m::BatchItem {
-                    task_id: id,
-                    err: Some(Box::new(answer::submit_error(&refused.error))),
-                    ..m::BatchItem::default()
-                },
-            });
+        let taken = self.engine.submit_batch(&self.principal, judged, now);
+        let taken = taken.map_err(|refused| {
+            let m::Err { message, .. } = answer::submit_error(&refused.error);
+            let at = refused.index;
+            m::Err {
+                message: format!("task {at} of the batch: {message}"),
+                ..answer::submit_error(&refused.error)
+            }
+        })?;
+        if wait {
+            self.waits = self.waits.saturating_add(taken.len());
         }
-        Ok(items)
+        let items = taken.into_iter().map(|submitted| m::BatchItem {
+            task_id: Bytes::copy_from_slice(submitted.id.as_bytes()),
+            deduplicated: submitted.deduplicated,
+            durable: submitted.durable,
+            err: None,
+        });
+        Ok(items.collect())
     }
 
     pub(super) fn wait_for(&mut self, channel: Channel, wait: &m::Await, now: Instant) {
@@ -171,5 +175,38 @@ impl<F: CellFamily> ServerSession<F> {
             self.timed_due.insert(wait.req, due);
         }
         Ok(())
+    }
+
+    pub(super) fn cancel_task(&mut self, channel: Channel, cancel: &m::CancelTask, now: Instant) {
+        let req = cancel.req;
+        let ack = match self.cancelled(cancel, now) {
+            Ok((affected, state)) => m::CancelTaskAck { req, affected, state, err: None },
+            Err(error) => {
+                m::CancelTaskAck { req, err: Some(Box::new(error)), ..m::CancelTaskAck::default() }
+            }
+        };
+        self.answers.push_back((channel, Frame::CancelTaskAck(ack)));
+    }
+
+    fn cancelled(&self, cancel: &m::CancelTask, now: Instant) -> Result<(u64, u32), m::Err> {
+        let reason = intake::reason(&cancel.reason)?;
+        let grace = cancel.grace.map(|millis| intake::time("the grace", millis)).transpose()?;
+        let how = Cancel { reason, grace };
+        let (engine, principal) = (&self.engine, &self.principal);
+        if cancel.owner_key.is_empty() {
+            let id = TaskId::from_slice(&cancel.task_id)
+                .ok_or_else(|| err(WireCode::Malformed, "a task id has 16 bytes"))?;
+            let done = engine.cancel(principal, id, &how, now).map_err(answer::admin_error)?;
+            return Ok((u64::from(done.changed), done.state as u32));
+        }
+        if !cancel.task_id.is_empty() {
+            let what = "a cancellation is of one task or of an owner's, not both";
+            return Err(err(WireCode::Malformed, what));
+        }
+        let namespace = Namespace::new(&cancel.namespace)
+            .map_err(|error| err(WireCode::InvalidName, error.to_string()))?;
+        let (owner, below) = (&cancel.owner_key, cancel.below_generation);
+        let done = engine.cancel_owner(principal, &namespace, owner, below, &how, now);
+        Ok((done.map_err(answer::admin_error)?, 0))
     }
 }

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use prost::Message;
 use slipswitch_core::{
-    ActivityType, CellFamily, Engine, Instant, InvalidName, Namespace, Policy, PoolStatus,
-    Principal, TaskFilter, TaskId, TaskQueue, TaskState, TaskStatus, WorkerStatus,
+    ActivityType, CellFamily, Class, DeadFilter, DeadLetter, Engine, Fingerprint, Hold, HoldStatus,
+    Instant, InvalidName, Namespace, Policy, PoolStatus, Principal, Reason, TaskFilter, TaskId,
+    TaskQueue, TaskState, TaskStatus, WorkerStatus,
 };
 
 use super::answer::{class, err, pairs, task_id};
@@ -51,6 +52,8 @@ fn fill<F: CellFamily>(
     const DEAD: u32 = m::QueryKind::Dead as u32;
     const WORKERS: u32 = m::QueryKind::Workers as u32;
     const POOLS: u32 = m::QueryKind::Pools as u32;
+    const STATS: u32 = m::QueryKind::Stats as u32;
+    const HOLDS: u32 = m::QueryKind::Holds as u32;
     match query.kind {
         GET | EXPLAIN => {
             let id = TaskId::from_slice(&filter.task_id)
@@ -60,11 +63,34 @@ fn fill<F: CellFamily>(
             })?;
             reply.tasks.push(task_info(&status, now));
         }
-        LIST | DEAD => {
-            let mut wanted = task_filter(&filter)?;
-            if query.kind == DEAD {
-                wanted.state = Some(TaskState::Dead);
+        DEAD => {
+            let wanted = dead_filter(&filter)?;
+            if !filter.task_id.is_empty() {
+                let id = TaskId::from_slice(&filter.task_id)
+                    .ok_or_else(|| err(WireCode::Malformed, "a task id has 16 bytes"))?;
+                let letter = engine.dead_letter(principal, id);
+                let letter =
+                    letter.ok_or_else(|| err(WireCode::NotFound, "no such dead letter"))?;
+                reply.tasks.extend(dead_info(engine, principal, &letter, now));
+                return Ok(());
             }
+            let after: u64 = parse_token(&page.token)?.unwrap_or(0);
+            let found = engine.dead(principal, &wanted, after, size.saturating_add(1));
+            let more = found.len() > size;
+            let page = found.iter().take(size);
+            let (ids, infos): (Vec<Bytes>, Vec<m::TaskInfo>) = page
+                .filter_map(|letter| {
+                    let place = Bytes::from(letter.place.to_string());
+                    Some((place, dead_info(engine, principal, letter, now)?))
+                })
+                .unzip();
+            reply.tasks = fit(infos.into_iter(), ids, more, &mut reply.next_page);
+        }
+        HOLDS => {
+            reply.holds = engine.holds(principal).iter().map(|hold| hold_info(hold, now)).collect();
+        }
+        LIST => {
+            let wanted = task_filter(&filter)?;
             let after = if page.token.is_empty() {
                 None
             } else {
@@ -90,7 +116,7 @@ fn fill<F: CellFamily>(
             let infos = found.iter().map(|worker| worker_info(worker, now));
             reply.workers = fit(infos, ids, left.next().is_some(), &mut reply.next_page);
         }
-        POOLS => {
+        POOLS | STATS => {
             let (generation, pools) = engine.pools(principal);
             reply.generation = generation.as_u64();
             let after = std::str::from_utf8(&page.token).map_err(|_| bad_token())?;
@@ -168,8 +194,53 @@ fn task_filter(filter: &m::Filter) -> Result<TaskFilter, m::Err> {
     })
 }
 
+/// Which dead letters are meant.
+pub(super) fn dead_filter(filter: &m::Filter) -> Result<DeadFilter, m::Err> {
+    let m::Filter { reason, fingerprint, .. } = filter;
+    let TaskFilter { namespace, task_queue, activity_type, .. } =
+        task_filter(&m::Filter { state: None, ..filter.clone() })?;
+    let class = match reason.as_deref() {
+        None => None,
+        Some(word) => Some(Class::from_word(word).ok_or_else(|| {
+            err(WireCode::Malformed, format!("{word} is no reason for which tasks are given up"))
+        })?),
+    };
+    let fingerprint = match fingerprint.as_deref() {
+        None => None,
+        Some(text) => Some(
+            Fingerprint::parse(text)
+                .ok_or_else(|| err(WireCode::Malformed, "a fingerprint has 16 hex digits"))?,
+        ),
+    };
+    Ok(DeadFilter { namespace, task_queue, activity_type, class, fingerprint })
+}
+
+/// A dead letter, unless it was requeued or discarded this very moment.
+fn dead_info<F: CellFamily>(
+    engine: &Engine<F>,
+    principal: &Principal,
+    letter: &DeadLetter,
+    now: Instant,
+) -> Option<m::TaskInfo> {
+    let status = engine.task(principal, letter.task.id())?;
+    let fingerprint = letter.fingerprint.to_string();
+    Some(m::TaskInfo { fingerprint, ..task_info(&status, now) })
+}
+
+fn hold_info(hold: &HoldStatus, now: Instant) -> m::HoldInfo {
+    let (scope, name) = match &hold.hold {
+        Hold::Owner(namespace, key) => {
+            ("owner", format!("{namespace}/{}", String::from_utf8_lossy(key)))
+        }
+        Hold::Pool(key) => ("pool", key.to_string()),
+        Hold::Namespace(namespace) => ("namespace", namespace.to_string()),
+        _ => ("", String::new()),
+    };
+    m::HoldInfo { scope: scope.to_owned(), name, waiting: hold.tasks, age: millis(hold.since, now) }
+}
+
 fn state(number: u32) -> Option<TaskState> {
-    const STATES: [TaskState; 7] = [
+    const STATES: [TaskState; 8] = [
         TaskState::Scheduled,
         TaskState::Pending,
         TaskState::Offered,
@@ -177,6 +248,7 @@ fn state(number: u32) -> Option<TaskState> {
         TaskState::Completed,
         TaskState::Dead,
         TaskState::Cancelled,
+        TaskState::Cancelling,
     ];
     STATES.into_iter().find(|state| *state as u32 == number)
 }
@@ -218,6 +290,9 @@ fn task_info(status: &TaskStatus, now: Instant) -> m::TaskInfo {
         code: outcome.map_or_else(String::new, |outcome| outcome.code.clone()),
         message: outcome.map_or_else(String::new, |outcome| outcome.message.clone()),
         size: task.size(),
+        owner_key: options.owner_key.clone(),
+        fingerprint: String::new(),
+        held: status.reason == Reason::Held,
     }
 }
 
@@ -252,5 +327,6 @@ fn pool_info(pool: &PoolStatus) -> m::PoolInfo {
         credit: pool.credit,
         in_flight: pool.in_flight,
         policy: policy.to_owned(),
+        ..m::PoolInfo::default()
     }
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    CellFamily, CloseReason, DrainScope, Engine, EpochCells, Instant, Mailbox, Notify, Principal,
-    SessionId, TaskId, WorkerId, WorkerSession,
+    CellFamily, CloseReason, Engine, EpochCells, Instant, Mailbox, Notify, Principal, SessionId,
+    TaskId, WorkerId, WorkerSession,
 };
 
 use super::answer::{self, err};
+use super::command::Commands;
 use super::intake::Routes;
 use super::query;
 use crate::proto::messages as m;
@@ -80,6 +81,9 @@ pub struct ServerSession<F: CellFamily = EpochCells> {
     pub(super) timed: BTreeMap<(Instant, u64), ()>,
     pub(super) timed_due: BTreeMap<u64, Instant>,
     pub(super) outcomes: VecDeque<slipswitch_core::Delivered>,
+    /// Commands that are answered later.
+    pub(super) commands: Commands,
+    opened: Instant,
     pub(super) heard: Instant,
     pub(super) pinged: bool,
     pub(super) nonce: u64,
@@ -106,7 +110,6 @@ impl<F: CellFamily> ServerSession<F> {
             engine,
             principal,
             id,
-            link,
             ids,
             stage: Stage::Fresh(now + limits::HELLO_DEADLINE),
             worker: None,
@@ -121,12 +124,15 @@ impl<F: CellFamily> ServerSession<F> {
             timed: BTreeMap::new(),
             timed_due: BTreeMap::new(),
             outcomes: VecDeque::new(),
+            commands: Commands::new(&link),
+            opened: now,
             heard: now,
             pinged: false,
             nonce: 0,
             told_drain: false,
             last_word: None,
             greeting,
+            link,
         }
     }
 
@@ -163,6 +169,7 @@ impl<F: CellFamily> ServerSession<F> {
             worker.close(reason, now);
         }
         self.mailbox.close();
+        self.commands.clear();
         self.outcomes.clear();
         self.timed.clear();
         self.timed_due.clear();
@@ -238,6 +245,14 @@ impl<F: CellFamily> ServerSession<F> {
                 self.wait_for(channel, &wait, now);
                 Ok(())
             }
+            Frame::CancelTask(cancel) => {
+                self.cancel_task(channel, &cancel, now);
+                Ok(())
+            }
+            Frame::Watch(watch) => {
+                self.watch_events(channel, &watch);
+                Ok(())
+            }
             Frame::Query(asked) => {
                 let reply = query::answer(&self.engine, &self.principal, &asked, now);
                 self.answers.push_back((channel, Frame::Reply(reply)));
@@ -308,24 +323,10 @@ impl<F: CellFamily> ServerSession<F> {
         }
     }
 
-    fn admin(&mut self, channel: Channel, admin: &m::Admin, now: Instant) {
-        let done = if admin.op == m::AdminOp::Drain as u32 {
-            match admin.target.parse().map(WorkerId::new) {
-                Ok(id) => {
-                    let (scope, link) = (DrainScope::Worker(id), Arc::clone(&self.link));
-                    let drained = self.engine.drain_scope(&self.principal, scope, None, link, now);
-                    drained.map(drop).map_err(answer::admin_error)
-                }
-                Err(_) => Err(err(WireCode::Malformed, "a worker's id is a number")),
-            }
-        } else {
-            Err(err(WireCode::Unsupported, "this server does not do that yet"))
-        };
-        let ack = match done {
-            Ok(()) => m::AdminAck { req: admin.req, affected: 1, err: None },
-            Err(error) => m::AdminAck { req: admin.req, affected: 0, err: Some(Box::new(error)) },
-        };
-        self.answers.push_back((channel, Frame::AdminAck(ack)));
+    /// The wall clock as this session knows it, in milliseconds since 1970.
+    pub(super) fn wall_clock(&self, now: Instant) -> u64 {
+        let since = now.saturating_since(self.opened).as_millis();
+        self.greeting.wall_clock.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
     /// What the engine asked of the session, put into frames.
@@ -353,10 +354,15 @@ impl<F: CellFamily> ServerSession<F> {
             self.control.push_back(Frame::Drain(drain));
         }
         if let Some(worker) = &mut self.worker {
-            while let Some((lease, reason)) = worker.poll_cancel() {
-                self.control.push_back(Frame::Cancel(answer::cancel(lease, reason)));
+            while let Some(stop) = worker.poll_cancel() {
+                self.control.push_back(Frame::Cancel(answer::cancel(&stop)));
+            }
+            while let Some(signal) = worker.poll_signal() {
+                self.control.push_back(answer::signal(signal));
             }
         }
+        self.hear_verdicts();
+        self.hear_drains();
     }
 
     fn next_offer(&mut self, now: Instant) -> Option<Frame> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    Beat, CellFamily, End, Failure, FailureClass, Instant, Lease, RejectCode, Report, TaskId, Text,
-    WorkerSession,
+    Beat, CellFamily, End, Failure, FailureClass, Instant, Lease, RejectCode, Report,
+    SignalVerdict, TaskId, Text, WorkerSession,
 };
 
 use super::answer::{self, core_lease, err};
@@ -94,13 +94,39 @@ impl<F: CellFamily> ServerSession<F> {
                 } else {
                     worker.beat(Beat::Leases(&leases), now)
                 };
-                let mut cancel = Vec::new();
-                while let Some((lease, reason)) = worker.poll_cancel() {
-                    cancel.push(answer::cancel(lease, reason));
+                for m::Progress { lease, bytes } in beat.progress {
+                    if bytes.len() > limits::PROGRESS_MAX {
+                        let (size, max) = (bytes.len(), limits::PROGRESS_MAX);
+                        let what = format!("progress of {size} bytes, at most {max}");
+                        let err = Some(err(WireCode::LimitExceeded, what));
+                        self.control.push_back(Frame::Error(m::Error { req: 0, err }));
+                        continue;
+                    }
+                    // A copy, so that what is kept does not keep the whole frame.
+                    worker.progress(core_lease(lease), Bytes::copy_from_slice(&bytes), now);
+                }
+                // Those of before once more, until they are reported; what is new goes first.
+                let mut cancel: Vec<m::Cancel> = Vec::new();
+                while let Some(stop) = worker.poll_cancel() {
+                    cancel.push(answer::cancel(&stop));
+                }
+                let known: Vec<m::Lease> = cancel.iter().map(|cancel| cancel.lease).collect();
+                for stop in worker.stopping(now).take(limits::REPEATED_CANCELS_MAX) {
+                    if !known.contains(&answer::lease(stop.lease)) {
+                        cancel.push(answer::cancel(&stop));
+                    }
                 }
                 let lost = lost.into_iter().map(answer::lease).collect();
                 let ack = m::HeartbeatAck { seq: beat.seq, cancel, lost };
                 self.control.push_back(Frame::HeartbeatAck(ack));
+            }
+            Frame::SignalAck(ack) => {
+                let verdict = match ack.verdict {
+                    1 => SignalVerdict::Applied,
+                    2 => SignalVerdict::Unsupported,
+                    _ => SignalVerdict::Stale,
+                };
+                worker.signal_ack(core_lease(ack.lease), ack.seq, verdict);
             }
             Frame::Drain(_) => {
                 // The worker leaves by its own will: nothing more is offered, what it has it may

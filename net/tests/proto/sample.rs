@@ -39,7 +39,7 @@ pub(crate) fn frames() -> Vec<Frame> {
         retry: Some(Box::new(m::Retry { kind: 3, factor: 2.5, ..m::Retry::default() })),
         ..m::TaskSpec::default()
     };
-    let cancel = m::Cancel { lease, reason: 1, grace: 10 };
+    let cancel = m::Cancel { lease, reason: 1, grace: 10, message: "enough".to_owned() };
     let payload = Bytes::from_static(b"payload");
     vec![
         Frame::Hello(Box::new(m::Hello { proto_min: 1, proto_max: 1, ..m::Hello::default() })),
@@ -76,7 +76,11 @@ pub(crate) fn frames() -> Vec<Frame> {
         Frame::Accept(m::Accept { leases: vec![lease; 3] }),
         Frame::Reject(m::Reject { lease, code: 2 }),
         Frame::Heartbeat(m::Heartbeat { seq: 1, all: true, ..m::Heartbeat::default() }),
-        Frame::HeartbeatAck(m::HeartbeatAck { seq: 1, cancel: vec![cancel], lost: vec![lease] }),
+        Frame::HeartbeatAck(m::HeartbeatAck {
+            seq: 1,
+            cancel: vec![cancel.clone()],
+            lost: vec![lease],
+        }),
         Frame::Result(
             m::TaskResult {
                 task_id: id.clone(),
@@ -88,6 +92,8 @@ pub(crate) fn frames() -> Vec<Frame> {
         ),
         Frame::ResultAck(m::ResultAck { verdicts: vec![m::Verdict { lease, verdict: 1 }] }),
         Frame::Cancel(cancel),
+        Frame::Signal(m::Signal { lease, seq: 4, kind: "faster".to_owned() }, payload.clone()),
+        Frame::SignalAck(m::SignalAck { lease, seq: 4, verdict: 2 }),
         Frame::Drain(m::Drain { scope: "server".to_owned(), deadline: 25_000, alternates: vec![] }),
         Frame::DrainAck(m::DrainAck { running: 3 }),
         Frame::Submit(
@@ -114,6 +120,30 @@ pub(crate) fn frames() -> Vec<Frame> {
             Box::new(m::Outcome { req: 1, task_id: id.clone(), state: 5, ..m::Outcome::default() }),
             payload.clone(),
         ),
+        Frame::Watch(m::Watch {
+            req: 1,
+            filter: Some(m::Filter { namespace: Some("main".to_owned()), ..m::Filter::default() }),
+            from_seq: 9,
+            stop: false,
+        }),
+        Frame::Event(Box::new(m::Event {
+            req: 1,
+            seq: 9,
+            kind: "task_settled".to_owned(),
+            body: Some(m::Happening { task_id: id.clone(), ..m::Happening::default() }),
+            missed: 3,
+            err: None,
+        })),
+        Frame::CancelTask(m::CancelTask {
+            req: 1,
+            owner_key: Bytes::from_static(b"owner"),
+            below_generation: Some(0),
+            reason: "replaced".to_owned(),
+            grace: Some(0),
+            namespace: "main".to_owned(),
+            ..m::CancelTask::default()
+        }),
+        Frame::CancelTaskAck(m::CancelTaskAck { req: 1, affected: 2, state: 8, err: None }),
         Frame::Query(m::Query {
             req: 1,
             kind: 2,

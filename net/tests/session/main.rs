@@ -2,6 +2,7 @@
 
 mod bed;
 mod flood;
+mod life;
 mod limits;
 mod liveness;
 mod loss;

@@ -241,7 +241,7 @@ impl WorkerLife {
             Event::Verdict { task_id, lease, verdict } => {
                 self.on_verdict(&task_id, lease, verdict);
             }
-            Event::Cancel { lease, reason } => self.on_cancel(lease, reason),
+            Event::Cancel { lease, reason, .. } => self.on_cancel(lease, reason),
             Event::Drain(drain) => {
                 self.tell(WorkerEvent::Draining);
                 if drain.scope == "server" {

@@ -14,9 +14,9 @@ pub enum QueryKind {
     Get = 1,
     /// Tasks.
     List = 2,
-    /// One task, with the reason why it is not running.
+    /// Why one task, or the tasks of a pool, are where they are.
     Explain = 3,
-    /// For a later version.
+    /// How much there is of everything, a pool at a time.
     Stats = 4,
     /// Tasks that were given up.
     Dead = 5,
@@ -24,6 +24,12 @@ pub enum QueryKind {
     Workers = 6,
     /// Pools.
     Pools = 7,
+    /// What is held.
+    Holds = 8,
+    /// What happened to one task.
+    Events = 9,
+    /// Namespaces and their settings.
+    Namespaces = 10,
 }
 
 /// Which things a query is about; what is not given does not restrict.
@@ -44,6 +50,12 @@ pub struct Filter {
     /// This task.
     #[prost(bytes = "bytes", tag = "5")]
     pub task_id: Bytes,
+    /// Given up for this reason.
+    #[prost(string, optional, tag = "6")]
+    pub reason: Option<String>,
+    /// Given up with a failure that looks like this.
+    #[prost(string, optional, tag = "7")]
+    pub fingerprint: Option<String>,
 }
 
 /// Which part of a long answer is wanted.
@@ -131,6 +143,181 @@ pub struct TaskInfo {
     /// The length of the payload as it was handed in.
     #[prost(uint64, tag = "18")]
     pub size: u64,
+    /// What a task that was given up is found by.
+    #[prost(string, tag = "19")]
+    pub fingerprint: String,
+    /// The producer's own.
+    #[prost(bytes = "bytes", tag = "20")]
+    pub owner_key: Bytes,
+    /// It is held.
+    #[prost(bool, tag = "21")]
+    pub held: bool,
+}
+
+/// Something that keeps a task from running, or says where it is.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Blocker {
+    /// The word for it.
+    #[prost(string, tag = "1")]
+    pub reason: String,
+    /// One sentence with its figures.
+    #[prost(string, tag = "2")]
+    pub text: String,
+    /// The figures by name.
+    #[prost(message, repeated, tag = "3")]
+    pub figures: Vec<Pair>,
+    /// The command to type next, empty if there is none.
+    #[prost(string, tag = "4")]
+    pub next: String,
+}
+
+/// Why a task was placed on the worker that has it.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Placing {
+    /// The worker.
+    #[prost(uint64, tag = "1")]
+    pub worker_id: u64,
+    /// The policy.
+    #[prost(string, tag = "2")]
+    pub policy: String,
+    /// The ticket that was drawn.
+    #[prost(uint64, tag = "3")]
+    pub ticket: u64,
+    /// The snapshot that was read.
+    #[prost(uint64, tag = "4")]
+    pub generation: u64,
+    /// How many workers were candidates.
+    #[prost(uint32, tag = "5")]
+    pub candidates: u32,
+    /// How many of them refused before one took it.
+    #[prost(uint32, tag = "6")]
+    pub refused: u32,
+    /// Choosing again from what is recorded comes to the same worker.
+    #[prost(bool, tag = "7")]
+    pub replayed: bool,
+    /// In one sentence.
+    #[prost(string, tag = "8")]
+    pub text: String,
+}
+
+/// Why a task, or the tasks of a pool, are where they are.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Explanation {
+    /// The reason that comes first.
+    #[prost(message, optional, tag = "1")]
+    pub primary: Option<Blocker>,
+    /// All of them, the first one included.
+    #[prost(message, repeated, tag = "2")]
+    pub blockers: Vec<Blocker>,
+    /// Why this worker has it.
+    #[prost(message, optional, tag = "3")]
+    pub placed: Option<Placing>,
+}
+
+/// What is held.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct HoldInfo {
+    /// `owner`, `pool` or `namespace`.
+    #[prost(string, tag = "1")]
+    pub scope: String,
+    /// Its name.
+    #[prost(string, tag = "2")]
+    pub name: String,
+    /// How many tasks of the owner wait because of it; not counted for pools and namespaces.
+    #[prost(uint64, optional, tag = "3")]
+    pub waiting: Option<u64>,
+    /// How long it has been held, in milliseconds.
+    #[prost(uint64, tag = "4")]
+    pub age: u64,
+}
+
+/// A namespace.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct NamespaceInfo {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// How many pools it has.
+    #[prost(uint64, tag = "2")]
+    pub pools: u64,
+    /// How many tasks wait.
+    #[prost(uint64, tag = "3")]
+    pub waiting: u64,
+    /// How many are offered or running, where that is counted.
+    #[prost(uint64, tag = "4")]
+    pub in_flight: u64,
+    /// What was set for it.
+    #[prost(message, repeated, tag = "5")]
+    pub settings: Vec<Pair>,
+}
+
+/// Something that happened.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Happening {
+    /// Rises by one with each.
+    #[prost(uint64, tag = "1")]
+    pub seq: u64,
+    /// How long ago, in milliseconds.
+    #[prost(uint64, tag = "2")]
+    pub age: u64,
+    /// The word for it.
+    #[prost(string, tag = "3")]
+    pub kind: String,
+    /// Where.
+    #[prost(string, tag = "4")]
+    pub namespace: String,
+    /// In which pool, as `namespace/queue/type`.
+    #[prost(string, tag = "5")]
+    pub pool: String,
+    /// To which task.
+    #[prost(bytes = "bytes", tag = "6")]
+    pub task_id: Bytes,
+    /// To or by which worker.
+    #[prost(uint64, tag = "7")]
+    pub worker_id: u64,
+    /// More, by kind.
+    #[prost(message, repeated, tag = "8")]
+    pub details: Vec<Pair>,
+}
+
+/// A client is told what happens from here on, or no more.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Watch {
+    /// Comes back with each event.
+    #[prost(uint64, tag = "1")]
+    pub req: u64,
+    /// What about.
+    #[prost(message, optional, tag = "2")]
+    pub filter: Option<Filter>,
+    /// From this one on, as far as it is still known; 0 for what is new.
+    #[prost(uint64, tag = "3")]
+    pub from_seq: u64,
+    /// Ends the watch of that `req`.
+    #[prost(bool, tag = "4")]
+    pub stop: bool,
+}
+
+/// Something that a watch is about.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Event {
+    /// The watch.
+    #[prost(uint64, tag = "1")]
+    pub req: u64,
+    /// Where the watch is; give it plus one to go on later.
+    #[prost(uint64, tag = "2")]
+    pub seq: u64,
+    /// The word for what happened.
+    #[prost(string, tag = "3")]
+    pub kind: String,
+    /// What happened.
+    #[prost(message, optional, tag = "4")]
+    pub body: Option<Happening>,
+    /// So many events before this one are not known any more.
+    #[prost(uint64, tag = "5")]
+    pub missed: u64,
+    /// Why the watch is over.
+    #[prost(message, optional, boxed, tag = "6")]
+    pub err: Option<Box<Err>>,
 }
 
 /// A connected worker.
@@ -195,9 +382,15 @@ pub struct PoolInfo {
     /// How many tasks its workers have.
     #[prost(uint64, tag = "7")]
     pub in_flight: u64,
-    /// How its tickets are drawn.
+    /// How a worker is chosen.
     #[prost(string, tag = "8")]
     pub policy: String,
+    /// What else was set for it.
+    #[prost(message, repeated, tag = "9")]
+    pub settings: Vec<Pair>,
+    /// Why its tasks wait, if any do.
+    #[prost(string, tag = "10")]
+    pub reason: String,
 }
 
 /// The answer to [`Query`].
@@ -224,6 +417,18 @@ pub struct Reply {
     /// Why there is no answer.
     #[prost(message, optional, boxed, tag = "7")]
     pub err: Option<Box<Err>>,
+    /// The reasons that were asked for.
+    #[prost(message, optional, boxed, tag = "8")]
+    pub explanation: Option<Box<Explanation>>,
+    /// What is held.
+    #[prost(message, repeated, tag = "9")]
+    pub holds: Vec<HoldInfo>,
+    /// What happened.
+    #[prost(message, repeated, tag = "10")]
+    pub events: Vec<Happening>,
+    /// Namespaces.
+    #[prost(message, repeated, tag = "11")]
+    pub namespaces: Vec<NamespaceInfo>,
 }
 
 /// What an operator does.
@@ -231,29 +436,29 @@ pub struct Reply {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum AdminOp {
-    /// A dead task is to be tried again, in a later version.
+    /// Tasks that were given up are to be tried again.
     Requeue = 1,
-    /// A dead task is to be forgotten, in a later version.
+    /// Tasks that were given up are to be forgotten.
     Discard = 2,
-    /// In a later version.
+    /// Tasks of an owner, pool or namespace are not to be placed.
     Hold = 3,
-    /// In a later version.
+    /// They are again.
     Release = 4,
-    /// A worker is to finish and leave.
+    /// Workers are to finish and leave.
     Drain = 5,
-    /// In a later version.
+    /// Workers are to take nothing more for now.
     Cordon = 6,
-    /// In a later version.
+    /// They are again.
     Uncordon = 7,
-    /// In a later version.
+    /// A worker is put out.
     Evict = 8,
-    /// In a later version.
+    /// The holder of a task is told something.
     Signal = 9,
-    /// In a later version.
+    /// Older tasks of an owner are to stop, and none may follow.
     Supersede = 10,
-    /// In a later version.
+    /// A task is not to wait for its time.
     RunNow = 11,
-    /// In a later version.
+    /// A pool or namespace is set up.
     Policy = 12,
 }
 
@@ -266,7 +471,7 @@ pub struct Admin {
     /// As [`AdminOp`] numbers them.
     #[prost(uint32, tag = "2")]
     pub op: u32,
-    /// What it is done to: for a drain the worker's id in decimal digits.
+    /// What it is done to: a task's or worker's id, or `kind:name` where there are several kinds.
     #[prost(string, tag = "3")]
     pub target: String,
     /// More, by op.

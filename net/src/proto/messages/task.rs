@@ -52,7 +52,7 @@ pub struct TaskSpec {
     /// Names and values.
     #[prost(message, repeated, tag = "6")]
     pub headers: Vec<Pair>,
-    /// For a later version.
+    /// The same key with the same content is the same task.
     #[prost(bytes = "bytes", optional, tag = "7")]
     pub idempotency_key: Option<Bytes>,
     /// The producer's own.
@@ -64,10 +64,10 @@ pub struct TaskSpec {
     /// The producer's own.
     #[prost(uint64, tag = "10")]
     pub generation: u64,
-    /// For a later version.
+    /// When it is due, in milliseconds from now.
     #[prost(uint64, optional, tag = "11")]
     pub delay: Option<u64>,
-    /// For a later version.
+    /// When it is due, in milliseconds since 1970 by the clock of the server.
     #[prost(uint64, optional, tag = "12")]
     pub visible_after: Option<u64>,
     /// 0 to 9; 5 if not said.
@@ -76,16 +76,16 @@ pub struct TaskSpec {
     /// The only node on which it may run.
     #[prost(string, optional, tag = "14")]
     pub require: Option<String>,
-    /// For a later version.
+    /// Nodes on which it runs rather than elsewhere.
     #[prost(string, repeated, tag = "15")]
     pub prefer: Vec<String>,
-    /// For a later version.
+    /// Among the tasks of a pool, each key has its turn.
     #[prost(bytes = "bytes", optional, tag = "16")]
     pub fairness_key: Option<Bytes>,
-    /// For a later version.
+    /// How many tasks of one key run at once is limited.
     #[prost(bytes = "bytes", optional, tag = "17")]
     pub concurrency_key: Option<Bytes>,
-    /// For a later version.
+    /// Under the policy `sticky`: tasks of one key go to one worker.
     #[prost(bytes = "bytes", optional, tag = "18")]
     pub affinity_key: Option<Bytes>,
     /// What happens after a retryable failure.
@@ -94,16 +94,16 @@ pub struct TaskSpec {
     /// Lost deliveries after which it is given up.
     #[prost(uint32, optional, tag = "20")]
     pub max_lost_deliveries: Option<u32>,
-    /// For a later version.
+    /// How long the outcome is kept, in milliseconds.
     #[prost(uint64, optional, tag = "21")]
     pub retention: Option<u64>,
     /// Milliseconds; 0 means now or not at all.
     #[prost(uint64, optional, tag = "22")]
     pub schedule_to_start: Option<u64>,
-    /// For a later version.
+    /// How long an attempt may take from its acceptance, in milliseconds.
     #[prost(uint64, optional, tag = "23")]
     pub start_to_close: Option<u64>,
-    /// For a later version.
+    /// How long an attempt may go without a beat of its own, in milliseconds.
     #[prost(uint64, optional, tag = "24")]
     pub heartbeat_timeout: Option<u64>,
     /// Milliseconds.
@@ -112,10 +112,10 @@ pub struct TaskSpec {
     /// 0 what the server has, 1 durable, 2 volatile.
     #[prost(uint32, tag = "26")]
     pub durability: u32,
-    /// For a later version.
+    /// How long a lost session's worker may come back for it, in milliseconds.
     #[prost(uint64, optional, tag = "27")]
     pub resume_grace: Option<u64>,
-    /// For a later version.
+    /// The trace that it belongs to.
     #[prost(message, optional, boxed, tag = "28")]
     pub trace: Option<Box<Trace>>,
     /// The id, made by the producer; the server makes one if it is empty.
@@ -149,7 +149,7 @@ pub struct SubmitAck {
     /// The task.
     #[prost(bytes = "bytes", tag = "2")]
     pub task_id: Bytes,
-    /// For a later version.
+    /// It was handed in before, under the same key.
     #[prost(bool, tag = "3")]
     pub deduplicated: bool,
     /// It survives a crash of the server.
@@ -194,7 +194,7 @@ pub struct BatchItem {
     /// The task.
     #[prost(bytes = "bytes", tag = "1")]
     pub task_id: Bytes,
-    /// For a later version.
+    /// It was handed in before, under the same key.
     #[prost(bool, tag = "2")]
     pub deduplicated: bool,
     /// It survives a crash of the server.
@@ -296,6 +296,8 @@ pub enum State {
     Dead = 6,
     /// Cancelled.
     Cancelled = 7,
+    /// Its worker was told to stop.
+    Cancelling = 8,
 }
 
 /// Why a task ended.
@@ -315,4 +317,49 @@ pub enum OutcomeClass {
     LostOffers = 5,
     /// A time was over.
     Expired = 6,
+    /// Somebody asked for it.
+    Cancelled = 7,
+}
+
+/// A task, or the tasks of an owner, are to stop.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct CancelTask {
+    /// Comes back in the answer.
+    #[prost(uint64, tag = "1")]
+    pub req: u64,
+    /// One task; empty if the owner's are meant.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub task_id: Bytes,
+    /// All tasks of this owner in the namespace.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub owner_key: Bytes,
+    /// Of those, the ones of an older generation.
+    #[prost(uint64, optional, tag = "4")]
+    pub below_generation: Option<u64>,
+    /// For the handler and for people.
+    #[prost(string, tag = "5")]
+    pub reason: String,
+    /// How long a running handler may take, in milliseconds; the server's default if not said.
+    #[prost(uint64, optional, tag = "6")]
+    pub grace: Option<u64>,
+    /// The owner's namespace.
+    #[prost(string, tag = "7")]
+    pub namespace: String,
+}
+
+/// The answer to [`CancelTask`].
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct CancelTaskAck {
+    /// The request.
+    #[prost(uint64, tag = "1")]
+    pub req: u64,
+    /// How many tasks were cancelled or are about to be.
+    #[prost(uint64, tag = "2")]
+    pub affected: u64,
+    /// As [`State`] numbers them: that of the one task.
+    #[prost(uint32, tag = "3")]
+    pub state: u32,
+    /// Why it was refused.
+    #[prost(message, optional, boxed, tag = "4")]
+    pub err: Option<Box<Err>>,
 }

@@ -66,7 +66,7 @@ pub struct Register {
     /// For a later version.
     #[prost(string, repeated, tag = "10")]
     pub capabilities: Vec<String>,
-    /// For a later version.
+    /// Its share under a policy that weighs workers, 1 to 100; 0 means 1.
     #[prost(uint32, tag = "11")]
     pub weight: u32,
 }
@@ -142,7 +142,7 @@ pub struct Credit {
     pub seq: u64,
 }
 
-/// How many tasks wait in a pool, for a later version.
+/// How many tasks wait in a pool that the worker serves while it has no free credit.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Demand {
     /// The pool.
@@ -215,25 +215,25 @@ pub struct Offer {
     /// How long ago it was submitted, in milliseconds.
     #[prost(uint64, tag = "15")]
     pub submitted: u64,
-    /// For a later version.
+    /// How long ago this attempt was due, in milliseconds.
     #[prost(uint64, tag = "16")]
     pub due: u64,
-    /// For a later version.
+    /// How long the attempt may take from its acceptance, in milliseconds; 0 without limit.
     #[prost(uint64, tag = "17")]
     pub start_to_close: u64,
-    /// For a later version.
+    /// How long it may go without a beat of its own, in milliseconds; 0 without limit.
     #[prost(uint64, tag = "18")]
     pub heartbeat: u64,
     /// In how many milliseconds it must have ended; 0 if it has no deadline.
     #[prost(uint64, tag = "19")]
     pub deadline: u64,
-    /// For a later version.
+    /// The trace that the task belongs to.
     #[prost(message, optional, boxed, tag = "20")]
     pub trace: Option<Box<Trace>>,
-    /// For a later version.
+    /// The newest progress of an earlier delivery.
     #[prost(bytes = "bytes", optional, tag = "21")]
     pub last_progress: Option<Bytes>,
-    /// For a later version.
+    /// The producer's key.
     #[prost(bytes = "bytes", optional, tag = "22")]
     pub idempotency_key: Option<Bytes>,
 }
@@ -272,7 +272,7 @@ pub struct Reject {
     pub code: u32,
 }
 
-/// Progress of one delivery, for a later version.
+/// Progress of one delivery: a beat of its own. The newest replaces the one before.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Progress {
     /// The delivery.
@@ -295,7 +295,7 @@ pub struct Heartbeat {
     /// On these.
     #[prost(message, repeated, tag = "3")]
     pub leases: Vec<Lease>,
-    /// For a later version.
+    /// What some of them have come to.
     #[prost(message, repeated, tag = "4")]
     pub progress: Vec<Progress>,
 }
@@ -405,7 +405,7 @@ pub struct ResultAck {
 }
 
 /// A worker is to stop working on a delivery.
-#[derive(Clone, Copy, PartialEq, Eq, Message)]
+#[derive(Clone, PartialEq, Eq, Message)]
 pub struct Cancel {
     /// The delivery.
     #[prost(message, required, tag = "1")]
@@ -413,9 +413,12 @@ pub struct Cancel {
     /// As [`CancelKind`] numbers them.
     #[prost(uint32, tag = "2")]
     pub reason: u32,
-    /// How long it may take, in milliseconds.
+    /// How long it may take, in milliseconds; 0 if the lease is not the worker's any more.
     #[prost(uint64, tag = "3")]
     pub grace: u64,
+    /// What whoever asked for it said.
+    #[prost(string, tag = "4")]
+    pub message: String,
 }
 
 /// Why a worker is to stop working on a delivery.
@@ -451,4 +454,45 @@ pub struct DrainAck {
     /// How many deliveries are still at work.
     #[prost(uint32, tag = "1")]
     pub running: u32,
+}
+
+/// Bytes for whoever holds a lease; they travel beside it.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Signal {
+    /// The delivery.
+    #[prost(message, required, tag = "1")]
+    pub lease: Lease,
+    /// Comes back in the answer.
+    #[prost(uint64, tag = "2")]
+    pub seq: u64,
+    /// What the signal is, between the application's two sides.
+    #[prost(string, tag = "3")]
+    pub kind: String,
+}
+
+/// The answer to [`Signal`].
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub struct SignalAck {
+    /// The delivery.
+    #[prost(message, required, tag = "1")]
+    pub lease: Lease,
+    /// The signal.
+    #[prost(uint64, tag = "2")]
+    pub seq: u64,
+    /// As [`SignalKind`] numbers them.
+    #[prost(uint32, tag = "3")]
+    pub verdict: u32,
+}
+
+/// What became of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum SignalKind {
+    /// The handler has it.
+    Applied = 1,
+    /// The handler takes no signals.
+    Unsupported = 2,
+    /// The delivery is over.
+    Stale = 3,
 }
