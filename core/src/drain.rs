@@ -365,8 +365,9 @@ impl<F: CellFamily> Engine<F> {
     ) -> Result<(), AdminError> {
         self.may_drain(principal, &DrainScope::Worker(worker))?;
         let evicted = self.registry.worker(worker).ok_or(AdminError::NotFound)?;
-        self.step(Step::Leave(worker), now);
+        // First, so that the session does not take it for a drain.
         evicted.ask(ASKED_EVICTED);
+        self.step(Step::Leave(worker), now);
         Ok(())
     }
 

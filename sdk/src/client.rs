@@ -11,16 +11,18 @@ use crate::options::SubmitOptions;
 use crate::outcome::Outcome;
 use crate::payload::Payload;
 use crate::sync::Arc;
-use crate::task::TaskHandle;
+use crate::task::{Known, TaskHandle};
 use crate::worker::DEFAULT_NAMESPACE;
 
 mod ask;
 mod open;
+mod operate;
 mod request;
 mod session;
 mod submit;
 
 pub use ask::{PoolInfo, TaskInfo, TaskQuery, WorkerInfo};
+pub use operate::{Cancelled, DeadQuery, HoldInfo};
 pub(crate) use request::Requests;
 pub use submit::{Call, Submit};
 
@@ -198,7 +200,8 @@ impl Client {
     /// found out by waiting.
     #[must_use]
     pub fn handle(&self, id: TaskId) -> TaskHandle {
-        TaskHandle::new(id, false, None, Arc::clone(&self.requests))
+        let known = Known { id, durable: false, deduplicated: false };
+        TaskHandle::new(known, None, Arc::clone(&self.requests))
     }
 
     /// Waits until a task has ended, however long that takes, and returns its outcome.

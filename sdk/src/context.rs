@@ -1,12 +1,19 @@
 //! What a handler knows about the task in its hands.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{Lease, PoolKey, TaskId};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use crate::sync::{Arc, Mutex};
+
+/// The largest progress of a delivery, in bytes.
+pub const PROGRESS_BYTES_MAX: usize = 16 << 10;
+
+/// Signals that a handler has not taken yet.
+const SIGNALS_MAX: usize = 1_024;
 
 /// Why a handler should stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +56,45 @@ pub(crate) struct Facts {
     pub(crate) generation: u64,
     pub(crate) content_type: String,
     pub(crate) headers: Vec<(String, String)>,
+    pub(crate) idempotency_key: Bytes,
+    pub(crate) last_progress: Option<Bytes>,
+    /// How long the attempt may take.
+    pub(crate) start_to_close: Option<Duration>,
 }
 
 /// Where the answers of deliveries go.
 pub(crate) trait Report: Send + Sync {
     fn answer(&self, delivery: Arc<Delivery>, answer: crate::handler::Answer);
+
+    /// Tells the server how far the handler is.
+    fn progress(&self, lease: Lease, progress: Bytes);
+}
+
+/// Bytes that somebody sent to the handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Signal {
+    /// What kind of signal, in the application's words.
+    pub kind: String,
+    /// Opaque bytes.
+    pub payload: Bytes,
+}
+
+/// Where the signals of a delivery arrive. Whoever sends one is told that it was taken in.
+#[derive(Debug)]
+pub struct Signals {
+    inbox: mpsc::Receiver<Signal>,
+}
+
+impl Signals {
+    /// Waits for the next signal; none once the delivery is over.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no signal.
+    pub async fn recv(&mut self) -> Option<Signal> {
+        self.inbox.recv().await
+    }
 }
 
 /// One accepted delivery: its facts, and the word that tells its handler to stop.
@@ -61,19 +102,25 @@ pub(crate) struct Delivery {
     pub(crate) facts: Facts,
     cancel: Mutex<Option<CancelReason>>,
     cancelled: Notify,
+    signals: Mutex<Option<mpsc::Sender<Signal>>>,
     pub(crate) report: Arc<dyn Report>,
 }
 
 impl Delivery {
     pub(crate) fn new(facts: Facts, report: Arc<dyn Report>) -> Arc<Self> {
         let (cancel, cancelled) = (Mutex::new(None), Notify::new());
-        Arc::new(Self { facts, cancel, cancelled, report })
+        Arc::new(Self { facts, cancel, cancelled, signals: Mutex::new(None), report })
     }
 
     /// Tells the handler to stop. The first reason stays.
     pub(crate) fn cancel(&self, reason: CancelReason) {
         self.cancel.lock().get_or_insert(reason);
         self.cancelled.notify_waiters();
+    }
+
+    /// Hands a signal in. False if the handler does not listen, or is far behind.
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
+        self.signals.lock().as_ref().is_some_and(|inbox| inbox.try_send(signal).is_ok())
     }
 
     pub(crate) fn cancel_reason(&self) -> Option<CancelReason> {
@@ -172,6 +219,46 @@ impl<S> Context<S> {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers().find_map(|(key, value)| (key == name).then_some(value))
+    }
+
+    /// Returns the idempotency key of the task, empty if it has none.
+    #[must_use]
+    pub fn idempotency_key(&self) -> &Bytes {
+        &self.delivery.facts.idempotency_key
+    }
+
+    /// Returns what an earlier delivery of the task said about how far it was.
+    #[must_use]
+    pub fn last_progress(&self) -> Option<&Bytes> {
+        self.delivery.facts.last_progress.as_ref()
+    }
+
+    /// Returns how long the attempt may take from its acceptance, if that is limited.
+    #[must_use]
+    pub fn start_to_close(&self) -> Option<Duration> {
+        self.delivery.facts.start_to_close
+    }
+
+    /// Says how far the handler is, in its own bytes, at most 16 KiB. Never waits; the newest
+    /// replaces what was not sent yet, and more is left out. It proves the handler alive where the
+    /// task has a `heartbeat_timeout`, and goes to the next delivery if this one is lost.
+    pub fn beat(&self, progress: impl Into<Bytes>) {
+        let progress = progress.into();
+        if progress.len() > PROGRESS_BYTES_MAX {
+            tracing::warn!(bytes = progress.len(), "the progress of a task is over the limit");
+            return;
+        }
+        self.delivery.report.progress(self.delivery.facts.lease, progress);
+    }
+
+    /// Takes signals from here on; before the first call whoever sends one is told that the
+    /// handler takes none, as are those who send more while 1,024 wait. A second call takes over
+    /// from the first.
+    #[must_use]
+    pub fn signals(&self) -> Signals {
+        let (sender, inbox) = mpsc::channel(SIGNALS_MAX);
+        *self.delivery.signals.lock() = Some(sender);
+        Signals { inbox }
     }
 
     /// Returns why the handler should stop, if it should.

@@ -200,6 +200,10 @@ pub enum SubmitErrorKind {
     /// The work was sent, the answer did not come: it may or may not have been accepted.
     #[error("the answer was lost: the work may or may not have been accepted")]
     AnswerLost,
+    /// A batch has one set of options, so its tasks would all have one idempotency key. Nothing was
+    /// sent.
+    #[error("the tasks of a batch cannot have one idempotency key")]
+    KeyedBatch,
     /// The client is closed. Nothing was sent.
     #[error("the client is closed")]
     Closed,
@@ -210,7 +214,11 @@ impl SubmitErrorKind {
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
-            Self::Name(_) | Self::Encode(_) | Self::TooLarge { .. } | Self::Closed => Fault::Caller,
+            Self::Name(_)
+            | Self::Encode(_)
+            | Self::TooLarge { .. }
+            | Self::KeyedBatch
+            | Self::Closed => Fault::Caller,
             Self::Refused(refusal) => refusal.fault(),
             Self::NotConnected { .. } | Self::AnswerLost => Fault::Environment,
         }
@@ -270,6 +278,10 @@ pub enum QueryError {
         /// The request's time.
         after: Duration,
     },
+    /// The command was sent and the session lost before its answer: it may or may not have been
+    /// carried out.
+    #[error("the answer was lost: the command may or may not have been carried out")]
+    AnswerLost,
     /// The server's answer does not make sense.
     #[error("the server's answer is malformed: {what}")]
     Malformed {
@@ -287,7 +299,7 @@ impl QueryError {
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Refused(refusal) => refusal.fault(),
-            Self::TimedOut { .. } => Fault::Environment,
+            Self::TimedOut { .. } | Self::AnswerLost => Fault::Environment,
             Self::Malformed { .. } => Fault::Server,
             Self::Closed => Fault::Caller,
         }

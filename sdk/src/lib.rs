@@ -29,11 +29,11 @@ mod worker;
 pub use activity::Activity;
 pub use backoff::Backoff;
 pub use client::{
-    BATCH_BYTES_MAX, BATCH_TASKS_MAX, Call, Client, PoolInfo, Submit, TaskInfo, TaskQuery,
-    WorkerInfo,
+    BATCH_BYTES_MAX, BATCH_TASKS_MAX, Call, Cancelled, Client, DeadQuery, HoldInfo, PoolInfo,
+    Submit, TaskInfo, TaskQuery, WorkerInfo,
 };
 pub use connect::{ConfigError, ConnectOptions, ENV_ADDRESS, ENV_FINGERPRINT, LANES_MAX};
-pub use context::{CancelReason, Context};
+pub use context::{CancelReason, Context, PROGRESS_BYTES_MAX, Signal, Signals};
 pub use error::{
     CallError, Cause, ConnectError, Fault, QueryError, Refusal, SubmitError, SubmitErrorKind,
 };
@@ -51,8 +51,8 @@ pub use worker::{
 
 /// The words that the engine itself uses.
 pub use slipswitch_core::{
-    InvalidName, Lease, Namespace, Node, PoolKey, RetryKind, RetryPolicy, TaskId, TaskQueue,
-    WorkerId,
+    DrainScope, Hold, InvalidName, Lease, Namespace, Node, PoolKey, RetryKind, RetryPolicy, TaskId,
+    TaskQueue, WorkerId,
 };
 /// How a server's certificate is known, and how refusals are named.
 pub use slipswitch_net::{

@@ -29,6 +29,13 @@ pub struct SubmitOptions {
     pub(crate) owner_key: Bytes,
     pub(crate) ordinal: u64,
     pub(crate) generation: u64,
+    pub(crate) key: Bytes,
+    pub(crate) delay: Option<Duration>,
+    pub(crate) start_to_close: Option<Duration>,
+    pub(crate) heartbeat_timeout: Option<Duration>,
+    pub(crate) retention: Option<Duration>,
+    pub(crate) resume_grace: Option<Duration>,
+    pub(crate) max_lost_deliveries: Option<u32>,
     pub(crate) detached: bool,
 }
 
@@ -115,6 +122,59 @@ impl SubmitOptions {
     #[must_use]
     pub fn generation(mut self, generation: u64) -> Self {
         self.generation = generation;
+        self
+    }
+
+    /// Gives the task an idempotency key, at most 256 bytes: as long as the server knows a task of
+    /// the namespace with the same key and the same content, that task is meant. With other content
+    /// the submission is refused with `Conflict`. Not for batches.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<Bytes>) -> Self {
+        self.key = key.into();
+        self
+    }
+
+    /// Has the task wait so long before it is given to a worker, at most 366 days.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
+    }
+
+    /// Bounds how long an attempt may take from its acceptance; one that takes longer has failed,
+    /// retryably.
+    #[must_use]
+    pub fn start_to_close(mut self, limit: Duration) -> Self {
+        self.start_to_close = Some(limit);
+        self
+    }
+
+    /// Bounds how long a handler may go without [`Context::beat`](crate::Context::beat); one that
+    /// is silent for longer has failed, retryably.
+    #[must_use]
+    pub fn heartbeat_timeout(mut self, limit: Duration) -> Self {
+        self.heartbeat_timeout = Some(limit);
+        self
+    }
+
+    /// Says how long the outcome is kept, at most 24 hours, whether or not it was told.
+    #[must_use]
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.retention = Some(retention);
+        self
+    }
+
+    /// Says how long the worker of a lost session may come back for the task; 2 s by default.
+    #[must_use]
+    pub fn resume_grace(mut self, grace: Duration) -> Self {
+        self.resume_grace = Some(grace);
+        self
+    }
+
+    /// Says how many accepted deliveries may be lost before the task is given up; 5 by default.
+    #[must_use]
+    pub fn max_lost_deliveries(mut self, most: u32) -> Self {
+        self.max_lost_deliveries = Some(most);
         self
     }
 

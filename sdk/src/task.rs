@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use slipswitch_core::TaskId;
 use tokio::sync::oneshot;
 
-use crate::client::Requests;
+use crate::client::{Cancelled, Requests};
 use crate::error::QueryError;
 use crate::outcome::{Outcome, TaskError};
 use crate::payload::Payload;
@@ -21,11 +21,18 @@ pub(crate) type OutcomeReceiver = oneshot::Receiver<Result<Outcome, QueryError>>
 ///
 /// Dropping the handle changes nothing about the task.
 pub struct TaskHandle<T = Payload> {
-    id: TaskId,
-    durable: bool,
+    known: Known,
     wait: Wait,
     requests: Arc<Requests>,
     output: PhantomData<fn() -> T>,
+}
+
+/// What the server said when it took a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) id: TaskId,
+    pub(crate) durable: bool,
+    pub(crate) deduplicated: bool,
 }
 
 enum Wait {
@@ -56,25 +63,43 @@ pub enum AwaitError {
 
 impl<T> TaskHandle<T> {
     pub(crate) fn new(
-        id: TaskId,
-        durable: bool,
+        known: Known,
         waiting: Option<OutcomeReceiver>,
         requests: Arc<Requests>,
     ) -> Self {
         let wait = waiting.map_or(Wait::Unasked, Wait::Asked);
-        Self { id, durable, wait, requests, output: PhantomData }
+        Self { known, wait, requests, output: PhantomData }
     }
 
     /// Returns the task's id.
     #[must_use]
     pub const fn id(&self) -> TaskId {
-        self.id
+        self.known.id
     }
 
     /// True if the task was on disk or committed before the server accepted it.
     #[must_use]
     pub const fn is_durable(&self) -> bool {
-        self.durable
+        self.known.durable
+    }
+
+    /// True if the server knew the task already, by its idempotency key.
+    #[must_use]
+    pub const fn is_deduplicated(&self) -> bool {
+        self.known.deduplicated
+    }
+
+    /// Cancels the task; see [`Client::cancel`](crate::Client::cancel).
+    ///
+    /// # Errors
+    ///
+    /// When the server no longer knows the task, or does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the cancellation back.
+    pub async fn cancel(&self, reason: &str) -> Result<Cancelled, QueryError> {
+        self.requests.cancel(self.known.id, reason, None).await
     }
 
     /// Waits until the task has ended, however long that takes, and returns its outcome.
@@ -92,7 +117,7 @@ impl<T> TaskHandle<T> {
         loop {
             match &mut self.wait {
                 Wait::Known(outcome) => return Ok(outcome.clone()),
-                Wait::Unasked => self.wait = Wait::Asked(self.requests.watch(self.id)),
+                Wait::Unasked => self.wait = Wait::Asked(self.requests.watch(self.known.id)),
                 Wait::Asked(waiting) => {
                     let told = waiting.await.unwrap_or(Err(QueryError::Closed));
                     match told {
@@ -119,7 +144,7 @@ impl<T: DeserializeOwned> TaskHandle<T> {
     ///
     /// As [`TaskHandle::outcome`].
     pub async fn output(&mut self) -> Result<T, AwaitError> {
-        let task_id = self.id;
+        let task_id = self.known.id;
         let outcome =
             self.outcome().await.map_err(|source| AwaitError::Unknown { task_id, source })?;
         Ok(outcome.into_output()?)
@@ -128,6 +153,6 @@ impl<T: DeserializeOwned> TaskHandle<T> {
 
 impl<T> fmt::Debug for TaskHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskHandle").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("TaskHandle").field("id", &self.known.id).finish_non_exhaustive()
     }
 }

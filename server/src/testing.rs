@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipswitch::ConnectOptions;
-use slipswitch_core::Engine;
+use slipswitch_core::{Engine, Principal, Reason, TaskFilter, TaskState};
 
 use crate::serve::{Drained, ServeConfig, ServeError, Server, serve};
 
@@ -89,6 +89,31 @@ impl TestServer {
     #[must_use]
     pub const fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Checks that nothing is lost and no credit is stuck: each unit in use belongs to a task that
+    /// a worker has, and each task that waits is counted in its pool. For a moment at which nothing
+    /// moves.
+    ///
+    /// # Panics
+    ///
+    /// When it is not so.
+    pub fn assert_conserved(&self) {
+        let (engine, operator) = (self.engine(), Principal::operator("assert-conserved"));
+        let tasks = engine.tasks(&operator, &TaskFilter::default(), None, usize::MAX);
+        let in_state = |states: &[TaskState]| {
+            tasks.iter().filter(|status| states.contains(&status.state)).count() as u64
+        };
+        let at_work = in_state(&[TaskState::Offered, TaskState::Running, TaskState::Cancelling]);
+        assert_eq!(engine.in_flight(), at_work, "units in use, and tasks that workers have");
+        // Tasks of a held owner are put aside, so they are not counted in a line.
+        let pending = tasks.iter().filter(|status| status.state == TaskState::Pending);
+        let held = pending.clone().filter(|status| status.reason == Reason::Held).count() as u64;
+        let pending = pending.count() as u64;
+        let (_, pools) = engine.pools(&operator);
+        let waiting: u64 = pools.iter().map(|pool| pool.waiting).sum();
+        let counted = pending.saturating_sub(held)..=pending;
+        assert!(counted.contains(&waiting), "{waiting} counted in lines, {pending} that wait");
     }
 
     /// Drains and stops it.

@@ -34,6 +34,18 @@ pub struct TaskInfo {
     pub lease_epoch: u64,
     /// The word for why it ended, empty if it has not.
     pub class: String,
+    /// The handler's failure code, empty if there is none.
+    pub code: String,
+    /// How it failed, for people; empty if it did not.
+    pub message: String,
+    /// The producer's own key, empty if there is none.
+    pub owner_key: Bytes,
+    /// 0 to 9.
+    pub priority: u32,
+    /// Whether it is held.
+    pub held: bool,
+    /// What a dead letter can be found by; empty for other tasks.
+    pub fingerprint: String,
 }
 
 /// A connected worker.
@@ -125,16 +137,22 @@ impl TaskQuery {
     }
 }
 
-const STATES: [&str; 7] =
-    ["scheduled", "pending", "offered", "running", "completed", "dead", "cancelled"];
-const CLASSES: [&str; 6] = [
+const STATES: [&str; 8] =
+    ["scheduled", "pending", "offered", "running", "completed", "dead", "cancelled", "cancelling"];
+
+const CLASSES: [&str; 7] = [
     "completed",
     "attempts_exhausted",
     "terminal_failure",
     "lost_deliveries",
     "lost_offers",
     "expired",
+    "cancelled",
 ];
+
+pub(super) fn state_word(number: u32) -> &'static str {
+    word(&STATES, number)
+}
 
 /// The word for a number of the wire, from 1; one of a later version is `other`.
 fn word(words: &[&'static str], number: u32) -> &'static str {
@@ -255,26 +273,7 @@ impl Client {
         }
     }
 
-    /// Asks a worker to finish and leave. When this returns nothing more is sent to it.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound` when there is no such worker.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future does not take the command back.
-    pub async fn drain_worker(&self, id: WorkerId) -> Result<(), QueryError> {
-        let admin = m::Admin {
-            req: 0,
-            op: m::AdminOp::Drain as u32,
-            target: id.to_string(),
-            args: Vec::new(),
-        };
-        self.requests.ask(Question::Admin(admin)).await.map(drop)
-    }
-
-    async fn query(
+    pub(super) async fn query(
         &self,
         kind: m::QueryKind,
         filter: m::Filter,
@@ -283,7 +282,9 @@ impl Client {
         let query = m::Query { req: 0, kind: kind as u32, filter: Some(filter), page: Some(page) };
         match self.requests.ask(Question::Query(query)).await? {
             Answer::Reply(reply) => Ok(reply),
-            Answer::Done => Err(QueryError::Malformed { what: "another kind of answer" }),
+            Answer::Done(_) | Answer::Cancelled(_) => {
+                Err(QueryError::Malformed { what: "another kind of answer" })
+            }
         }
     }
 }
@@ -296,12 +297,12 @@ fn key(namespace: &str, queue: &str, activity_type: &str) -> Result<PoolKey, Que
     PoolKey::new(namespace, queue, activity_type).map_err(malformed)
 }
 
-fn task_info(task: m::TaskInfo) -> Result<TaskInfo, QueryError> {
+pub(super) fn task_info(task: m::TaskInfo) -> Result<TaskInfo, QueryError> {
     let id = TaskId::from_slice(&task.task_id);
     Ok(TaskInfo {
         task_id: id.ok_or(QueryError::Malformed { what: "a task id in the answer" })?,
         pool: key(&task.namespace, &task.task_queue, &task.r#type)?,
-        state: word(&STATES, task.state).to_owned(),
+        state: state_word(task.state).to_owned(),
         reason: task.reason,
         require: Node::optional(&task.require).map_err(malformed)?,
         attempt: task.attempt,
@@ -310,6 +311,12 @@ fn task_info(task: m::TaskInfo) -> Result<TaskInfo, QueryError> {
         worker: (task.worker_id != 0).then(|| WorkerId::new(task.worker_id)),
         lease_epoch: task.epoch,
         class: if task.class == 0 { String::new() } else { class_word(task.class).to_owned() },
+        code: task.code,
+        message: task.message,
+        owner_key: task.owner_key,
+        priority: task.priority,
+        held: task.held,
+        fingerprint: task.fingerprint,
     })
 }
 

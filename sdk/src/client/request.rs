@@ -13,7 +13,7 @@ use crate::link::Queue;
 use crate::options::SubmitOptions;
 use crate::outcome::Outcome;
 use crate::sync::Arc;
-use crate::task::{OutcomeReceiver, OutcomeSender};
+use crate::task::{Known, OutcomeReceiver, OutcomeSender};
 
 /// A task as it goes out, without its payload.
 pub(super) type Spec = m::TaskSpec;
@@ -23,6 +23,14 @@ pub(super) type Spec = m::TaskSpec;
 pub(super) struct Accepted {
     pub(super) id: TaskId,
     pub(super) durable: bool,
+    pub(super) deduplicated: bool,
+}
+
+impl From<Accepted> for Known {
+    fn from(accepted: Accepted) -> Self {
+        let Accepted { id, durable, deduplicated } = accepted;
+        Self { id, durable, deduplicated }
+    }
 }
 
 /// A call came to nothing.
@@ -91,18 +99,30 @@ pub(super) struct Batch {
     pub(super) outcomes: Vec<OutcomeSender>,
 }
 
-/// A question or an operator's command. Asking again does no harm.
+/// A question or a command.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     Query(m::Query),
     Admin(m::Admin),
+    Cancel(m::CancelTask),
+}
+
+impl Question {
+    /// Says whether asking twice is as good as asking once.
+    pub(super) fn may_repeat(&self) -> bool {
+        const ONCE: [u32; 3] =
+            [m::AdminOp::Signal as u32, m::AdminOp::Requeue as u32, m::AdminOp::Discard as u32];
+        !matches!(self, Self::Admin(admin) if ONCE.contains(&admin.op))
+    }
 }
 
 /// An answer to a [`Question`].
 #[derive(Debug)]
 pub(super) enum Answer {
     Reply(m::Reply),
-    Done,
+    /// A command was carried out on so many things.
+    Done(u64),
+    Cancelled(m::CancelTaskAck),
 }
 
 pub(super) type AnswerSender = oneshot::Sender<Result<Answer, QueryError>>;
@@ -176,6 +196,13 @@ pub(super) fn spec(pool: &PoolKey, require: Option<&Node>, options: &SubmitOptio
         retry: options.retry.as_ref().map(|policy| Box::new(retry(policy))),
         schedule_to_start: options.schedule_to_start.map(millis),
         deadline: options.deadline.map(millis),
+        delay: options.delay.map(millis),
+        start_to_close: options.start_to_close.map(millis),
+        heartbeat_timeout: options.heartbeat_timeout.map(millis),
+        retention: options.retention.map(millis),
+        resume_grace: options.resume_grace.map(millis),
+        idempotency_key: Some(options.key.clone()).filter(|key| !key.is_empty()),
+        max_lost_deliveries: options.max_lost_deliveries,
         ..Spec::default()
     }
 }

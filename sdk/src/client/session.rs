@@ -159,6 +159,9 @@ impl ClientLife {
                     match (*question).clone() {
                         Question::Query(query) => session.query(m::Query { req, ..query }),
                         Question::Admin(admin) => session.admin(m::Admin { req, ..admin }),
+                        Question::Cancel(cancel) => {
+                            session.cancel_task(m::CancelTask { req, ..cancel });
+                        }
                     }
                     Open::Ask { question, answer }
                 }
@@ -270,7 +273,14 @@ impl ClientLife {
             Event::AdminAck(ack) => {
                 let answer = match ack.err {
                     Some(err) => Err(QueryError::Refused(Refusal::of(*err))),
-                    None => Ok(Answer::Done),
+                    None => Ok(Answer::Done(ack.affected)),
+                };
+                self.answered(ack.req, answer);
+            }
+            Event::CancelTaskAck(mut ack) => {
+                let answer = match ack.err.take() {
+                    Some(err) => Err(QueryError::Refused(Refusal::of(*err))),
+                    None => Ok(Answer::Cancelled(ack.clone())),
                 };
                 self.answered(ack.req, answer);
             }
@@ -309,8 +319,9 @@ impl ClientLife {
             fail_sent(Open::Submit { ack: told, outcome }, &BAD_ID);
             return;
         };
+        let accepted = Accepted { id, durable: ack.durable, deduplicated: ack.deduplicated };
         if let Some(told) = told {
-            drop(told.send(Ok(Accepted { id, durable: ack.durable })));
+            drop(told.send(Ok(accepted)));
         }
         if let Some(sink) = outcome {
             self.open.insert(ack.req, Open::Outcome { id, sink });
@@ -329,7 +340,8 @@ impl ClientLife {
             .iter()
             .map(|item| {
                 let id = TaskId::from_slice(&item.task_id)?;
-                Some(Accepted { id, durable: item.durable })
+                let (durable, deduplicated) = (item.durable, item.deduplicated);
+                Some(Accepted { id, durable, deduplicated })
             })
             .collect();
         let answer = match (refused, accepted) {
@@ -406,9 +418,10 @@ impl ClientLife {
                         self.unsent.push_back((due, Command::Watch(id, outcome)));
                     }
                 }
-                Open::Ask { question, answer } => {
+                Open::Ask { question, answer } if question.may_repeat() => {
                     self.unsent.push_back((due, Command::Ask(question, answer)));
                 }
+                Open::Ask { answer, .. } => drop(answer.send(Err(QueryError::AnswerLost))),
                 open => fail_sent(open, &QueryError::TimedOut { after: self.timeout }),
             }
         }

@@ -52,6 +52,20 @@ macro_rules! options {
             deadline(limit: Duration);
             /// As [`SubmitOptions::retry`].
             retry(policy: RetryPolicy);
+            /// As [`SubmitOptions::key`].
+            key(key: impl Into<Bytes>);
+            /// As [`SubmitOptions::delay`].
+            delay(delay: Duration);
+            /// As [`SubmitOptions::start_to_close`].
+            start_to_close(limit: Duration);
+            /// As [`SubmitOptions::heartbeat_timeout`].
+            heartbeat_timeout(limit: Duration);
+            /// As [`SubmitOptions::resume_grace`].
+            resume_grace(grace: Duration);
+            /// As [`SubmitOptions::owner_key`].
+            owner_key(key: impl Into<Bytes>);
+            /// As [`SubmitOptions::generation`].
+            generation(generation: u64);
         }
 
         /// Replaces all options.
@@ -171,7 +185,7 @@ pub(super) async fn one<T>(
         .map_err(|_| SubmitErrorKind::Closed)?;
     let accepted = acked.await.unwrap_or(Err(SubmitErrorKind::AnswerLost))?;
     let requests = Arc::clone(&client.requests);
-    Ok(TaskHandle::new(accepted.id, accepted.durable, waiting, requests))
+    Ok(TaskHandle::new(accepted.into(), waiting, requests))
 }
 
 /// Submits one payload and waits for its outcome; nobody is told that it was accepted.
@@ -202,6 +216,9 @@ pub(super) async fn batch<T>(
 ) -> Result<Vec<TaskHandle<T>>, SubmitErrorKind> {
     let spec = checked(client, activity_type, options)?;
     check_batch(&payloads)?;
+    if !options.key.is_empty() && payloads.len() > 1 {
+        return Err(SubmitErrorKind::KeyedBatch);
+    }
     if payloads.is_empty() {
         return Ok(Vec::new());
     }
@@ -234,7 +251,7 @@ pub(super) async fn batch<T>(
     let mut waiting = waiting.into_iter();
     let handles = accepted.into_iter().map(|accepted| {
         let requests = Arc::clone(&client.requests);
-        TaskHandle::new(accepted.id, accepted.durable, waiting.next(), requests)
+        TaskHandle::new(accepted.into(), waiting.next(), requests)
     });
     Ok(handles.collect())
 }

@@ -21,6 +21,8 @@ impl Report for Sink {
     fn answer(&self, _delivery: Arc<Delivery>, answer: Answer) {
         self.0.send(answer).unwrap();
     }
+
+    fn progress(&self, _lease: Lease, _progress: Bytes) {}
 }
 
 struct Bed {
@@ -49,6 +51,9 @@ impl Bed {
             generation: 0,
             content_type: String::new(),
             headers: Vec::new(),
+            idempotency_key: Bytes::new(),
+            last_progress: None,
+            start_to_close: None,
         };
         let delivery = Delivery::new(facts, Arc::clone(&self.sink) as Arc<dyn Report>);
         let cx = Context::new(Arc::clone(&delivery), Arc::new(()));

@@ -12,7 +12,7 @@ use super::run::News;
 use super::{Config, WorkerError};
 use crate::backoff::SessionRecord;
 use crate::client::never_welcomed;
-use crate::context::{CancelReason, Delivery, Facts, Report};
+use crate::context::{CancelReason, Delivery, Facts, Report, Signal};
 use crate::error::{ConnectError, Refusal};
 use crate::event::{Left, LeftReason, NO_CREDIT_AFTER, WorkerEvent};
 use crate::failure::FailureClass;
@@ -28,6 +28,8 @@ type Running = std::collections::BTreeMap<(u64, u64), Arc<Delivery>>;
 pub(super) enum Command {
     /// A handler has an answer.
     Answer(Arc<Delivery>, Answer),
+    /// A handler says how far it is.
+    Progress(Lease, Bytes),
     /// Finish and leave.
     Leave,
 }
@@ -39,6 +41,11 @@ impl Report for Reports {
     fn answer(&self, delivery: Arc<Delivery>, answer: Answer) {
         // A worker that has ended hands nothing in any more: the server delivers it again.
         drop(self.0.push(Command::Answer(delivery, answer)));
+    }
+
+    fn progress(&self, lease: Lease, progress: Bytes) {
+        // As above.
+        drop(self.0.push(Command::Progress(lease, progress)));
     }
 }
 
@@ -128,6 +135,12 @@ impl WorkerLife {
         for command in batch.drain(..) {
             match command {
                 Command::Answer(delivery, answer) => self.answer(&delivery, answer),
+                Command::Progress(lease, progress) => {
+                    if let Some(session) = &mut self.session {
+                        let lease = m::Lease { id: lease.id, epoch: lease.epoch };
+                        session.progress(lease, progress, now);
+                    }
+                }
                 Command::Leave => self.leave(LeftReason::Shutdown, now),
             }
         }
@@ -242,6 +255,7 @@ impl WorkerLife {
                 self.on_verdict(&task_id, lease, verdict);
             }
             Event::Cancel { lease, reason, .. } => self.on_cancel(lease, reason),
+            Event::Signal(signal, payload) => self.on_signal(signal, payload),
             Event::Drain(drain) => {
                 self.tell(WorkerEvent::Draining);
                 if drain.scope == "server" {
@@ -346,6 +360,10 @@ impl WorkerLife {
             generation: offer.generation,
             content_type: String::from_utf8_lossy(&offer.content_type).into_owned(),
             headers: offer.headers.into_iter().map(|pair| (pair.name, pair.value)).collect(),
+            idempotency_key: offer.idempotency_key.unwrap_or_default(),
+            last_progress: offer.last_progress,
+            start_to_close: (offer.start_to_close > 0)
+                .then(|| Duration::from_millis(offer.start_to_close)),
         };
         let report = Arc::clone(&self.reports);
         let delivery = Delivery::new(facts, report);
@@ -382,6 +400,18 @@ impl WorkerLife {
                     session.reject(lease, m::RejectReason::Malformed);
                 }
             }
+        }
+    }
+
+    fn on_signal(&mut self, signal: m::Signal, payload: Bytes) {
+        let m::Signal { lease, seq, kind } = signal;
+        let verdict = match self.running.get(&(lease.epoch, lease.id)) {
+            Some(delivery) if delivery.signal(Signal { kind, payload }) => m::SignalKind::Applied,
+            Some(_) => m::SignalKind::Unsupported,
+            None => m::SignalKind::Stale,
+        };
+        if let Some(session) = &mut self.session {
+            session.answer_signal(lease, seq, verdict);
         }
     }
 

@@ -102,7 +102,7 @@ Examples:
   slip tasks get task_06f5k2p3q4r5s6t7v8w9x0y1z2
   slip tasks get task_06f5k2p3q4r5s6t7v8w9x0y1z2 -o json
 
-A task that waits shows the reason: NoWorker, NoWorkerOnNode, AllFull or AllDraining.";
+A task that waits shows the reason: NoWorker, NoWorkerOnNode, AllFull, AllDraining, Held, NotDue.";
 
 pub(super) const TASKS_RESULT_EXAMPLES: &str = "\
 Examples:
@@ -117,6 +117,73 @@ Examples:
 pub(super) const WORKERS_DRAIN_EXAMPLES: &str = "\
 Examples:
   slip workers drain 19";
+
+pub(super) const WORKERS_CORDON_EXAMPLES: &str = "\
+Examples:
+  slip workers cordon 19
+  slip workers uncordon 19
+
+When the command returns nothing more is sent to the worker.";
+
+pub(super) const TASKS_CANCEL_EXAMPLES: &str = "\
+Examples:
+  slip tasks cancel task_06f5k2p3q4r5s6t7v8w9x0y1z2 --reason 'order withdrawn' --grace 30s
+  slip tasks cancel --owner run-7
+  slip tasks cancel --owner run-7 --below-generation 3 --supersede
+
+A task that no worker has accepted is cancelled at once. Else its handler is told and may finish
+within the grace.";
+
+pub(super) const TASKS_SIGNAL_EXAMPLES: &str = "\
+Examples:
+  slip tasks signal task_06f5k2p3q4r5s6t7v8w9x0y1z2 reload '{\"level\":3}'";
+
+pub(super) const DRAIN_EXAMPLES: &str = "\
+Examples:
+  slip drain --node box-7 --deadline 10m
+  slip drain --pool pay/default/charge
+  slip drain --pool pay/default/charge --undo
+
+When the command returns nothing more of the scope is sent to a worker.";
+
+pub(super) const HOLD_EXAMPLES: &str = "\
+Examples:
+  slip hold pool pay/default/charge
+  slip hold owner run-7 --namespace pay
+  slip release pool pay/default/charge
+  slip release                                    what is held
+
+Tasks that run go on; the others wait until they are released.";
+
+pub(super) const DEAD_LIST_EXAMPLES: &str = "\
+Examples:
+  slip dead list --type charge
+  slip dead list --by fingerprint
+  slip dead list --alike 6f8b2c1d00ffeeaa -o jsonl";
+
+pub(super) const DEAD_REQUEUE_EXAMPLES: &str = "\
+Examples:
+  slip dead requeue task_06f5k2p3q4r5s6t7v8w9x0y1z2
+  slip dead requeue --alike 6f8b2c1d00ffeeaa
+  slip dead discard --namespace test --all";
+
+pub(super) const DEAD_SHOW_EXAMPLES: &str = "\
+Examples:
+  slip dead show task_06f5k2p3q4r5s6t7v8w9x0y1z2";
+
+pub(super) const TASKS_RUN_NOW_EXAMPLES: &str = "\
+Examples:
+  slip tasks run-now task_06f5k2p3q4r5s6t7v8w9x0y1z2";
+
+pub(super) const WORKERS_DESCRIBE_EXAMPLES: &str = "\
+Examples:
+  slip workers describe 19";
+
+pub(super) const WORKERS_EVICT_EXAMPLES: &str = "\
+Examples:
+  slip workers evict 19
+
+The worker may come back at once, as another; drain its node or build to keep it out.";
 
 pub(super) const POOLS_LIST_EXAMPLES: &str = "\
 Examples:

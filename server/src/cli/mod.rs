@@ -10,13 +10,16 @@ use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
-use slipswitch_core::{ActivityType, Namespace, Node, TaskId, TaskQueue};
+use slipswitch_core::{ActivityType, Namespace, Node, PoolKey, TaskId, TaskQueue};
 
 use help::{
-    COMPLETIONS_EXAMPLES, DEMO_EXAMPLES, DEV_EXAMPLES, EXIT_CODES, MAN_EXAMPLES,
-    POOLS_LIST_EXAMPLES, SERVE_EXAMPLES, SUBMIT_EXAMPLES, SUBMIT_LONG, TASKS_GET_EXAMPLES,
-    TASKS_LIST_EXAMPLES, TASKS_RESULT_EXAMPLES, WORKER_EXAMPLES, WORKER_LONG,
-    WORKERS_DRAIN_EXAMPLES, WORKERS_LIST_EXAMPLES,
+    COMPLETIONS_EXAMPLES, DEAD_LIST_EXAMPLES, DEAD_REQUEUE_EXAMPLES, DEAD_SHOW_EXAMPLES,
+    DEMO_EXAMPLES, DEV_EXAMPLES, DRAIN_EXAMPLES, EXIT_CODES, HOLD_EXAMPLES, MAN_EXAMPLES,
+    POOLS_LIST_EXAMPLES, SERVE_EXAMPLES, SUBMIT_EXAMPLES, SUBMIT_LONG, TASKS_CANCEL_EXAMPLES,
+    TASKS_GET_EXAMPLES, TASKS_LIST_EXAMPLES, TASKS_RESULT_EXAMPLES, TASKS_RUN_NOW_EXAMPLES,
+    TASKS_SIGNAL_EXAMPLES, WORKER_EXAMPLES, WORKER_LONG, WORKERS_CORDON_EXAMPLES,
+    WORKERS_DESCRIBE_EXAMPLES, WORKERS_DRAIN_EXAMPLES, WORKERS_EVICT_EXAMPLES,
+    WORKERS_LIST_EXAMPLES,
 };
 use unit::{Size, Span};
 
@@ -99,12 +102,24 @@ pub(crate) enum Command {
     /// Submit tasks [write]
     #[command(after_help = SUBMIT_EXAMPLES, after_long_help = SUBMIT_LONG)]
     Submit(SubmitArgs),
-    /// Look at tasks [read]
+    /// Look at tasks, cancel them, send them signals [read, write, destructive]
     #[command(subcommand)]
     Tasks(TasksCommand),
-    /// Look at workers and drain them [read, write]
+    /// Look at workers, drain them, put them out [read, write, destructive]
     #[command(subcommand)]
     Workers(WorkersCommand),
+    /// Let the workers of a scope finish and send them nothing more [write]
+    #[command(after_help = DRAIN_EXAMPLES)]
+    Drain(ScopeArgs),
+    /// Keep the tasks of an owner, pool or namespace from being given to workers [write]
+    #[command(after_help = HOLD_EXAMPLES)]
+    Hold(HoldArgs),
+    /// Lift a hold; without a name, list what is held [read, write]
+    #[command(after_help = HOLD_EXAMPLES)]
+    Release(HoldArgs),
+    /// Look at tasks that were given up, requeue or discard them [read, write, destructive]
+    #[command(subcommand)]
+    Dead(DeadCommand),
     /// Look at pools [read]
     #[command(subcommand)]
     Pools(PoolsCommand),
@@ -162,6 +177,176 @@ pub(crate) enum TasksCommand {
         #[arg(default_missing_value = "365d")]
         wait: Option<Span>,
     },
+    /// Cancel a task, or those of an owner [destructive]
+    #[command(after_help = TASKS_CANCEL_EXAMPLES)]
+    Cancel(CancelArgs),
+    /// Send bytes to the handler that is at work on a task [write]
+    #[command(after_help = TASKS_SIGNAL_EXAMPLES)]
+    Signal {
+        /// The task
+        id: TaskId,
+        /// What kind of signal, in the application's words
+        kind: String,
+        /// The bytes, as text
+        #[arg(default_value = "", hide_default_value = true)]
+        payload: String,
+    },
+    /// Have a task that waits for its time wait for a worker at once [write]
+    #[command(after_help = TASKS_RUN_NOW_EXAMPLES)]
+    RunNow {
+        /// The task
+        id: TaskId,
+    },
+}
+
+/// `slip tasks cancel`.
+#[derive(Clone, Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).args(["id", "owner"]))]
+pub(crate) struct CancelArgs {
+    /// The task
+    pub(crate) id: Option<TaskId>,
+    /// All tasks with this owner key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) owner: Option<String>,
+    /// Of an owner's tasks, those of a generation below this one
+    #[arg(long, value_name = "N", requires = "owner")]
+    pub(crate) below_generation: Option<u64>,
+    /// Refuse tasks below that generation from now on
+    #[arg(long, requires = "below_generation")]
+    pub(crate) supersede: bool,
+    /// The owner's namespace
+    #[arg(long, env = "SLIP_NAMESPACE", default_value = "default")]
+    pub(crate) namespace: Namespace,
+    /// Why, for the handler and for people
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) reason: String,
+    /// How long a handler may take to stop; 10s if not given
+    #[arg(long, value_name = "DUR", conflicts_with = "owner")]
+    pub(crate) grace: Option<Span>,
+}
+
+/// Looks at tasks that were given up.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadCommand {
+    /// List them, the oldest first [read]
+    #[command(after_help = DEAD_LIST_EXAMPLES)]
+    List {
+        #[command(flatten)]
+        filter: DeadArgs,
+        /// Count those that look alike instead
+        #[arg(long, value_name = "WHAT")]
+        by: Option<DeadBy>,
+        /// At most this many
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        limit: u32,
+    },
+    /// Show one and why it was given up [read]
+    #[command(after_help = DEAD_SHOW_EXAMPLES)]
+    Show {
+        /// The task
+        id: TaskId,
+    },
+    /// Have it live again, from its first attempt [write]
+    #[command(after_help = DEAD_REQUEUE_EXAMPLES)]
+    Requeue(DeadTarget),
+    /// Forget it for good [destructive]
+    #[command(after_help = DEAD_REQUEUE_EXAMPLES)]
+    Discard(DeadTarget),
+}
+
+/// What dead letters are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeadBy {
+    /// Class, code and message without its digits
+    Fingerprint,
+}
+
+/// One dead letter, or all that look alike.
+#[derive(Clone, Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
+    .args(["id", "all", "namespace", "queue", "activity_type", "reason", "alike"]))]
+pub(crate) struct DeadTarget {
+    /// The task
+    #[arg(conflicts_with_all = ["all", "namespace", "queue", "activity_type", "reason", "alike"])]
+    pub(crate) id: Option<TaskId>,
+    /// All of them
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) filter: DeadArgs,
+}
+
+/// Which dead letters.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeadArgs {
+    /// Only those of this namespace
+    #[arg(long)]
+    pub(crate) namespace: Option<Namespace>,
+    /// Only those of this task queue
+    #[arg(long)]
+    pub(crate) queue: Option<TaskQueue>,
+    /// Only those of this activity type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) activity_type: Option<ActivityType>,
+    /// Only those given up for this reason: terminal_failure, attempts_exhausted, expired, ...
+    #[arg(long, value_name = "CLASS")]
+    pub(crate) reason: Option<String>,
+    /// Only those whose failure has this fingerprint
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(crate) alike: Option<String>,
+}
+
+/// What is held or released.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HoldArgs {
+    /// What kind of thing
+    #[arg(value_enum, requires = "name")]
+    pub(crate) kind: Option<HoldKind>,
+    /// Its name: an owner key, NAMESPACE/QUEUE/TYPE, or a namespace
+    pub(crate) name: Option<String>,
+    /// The namespace of an owner
+    #[arg(long, env = "SLIP_NAMESPACE", default_value = "default")]
+    pub(crate) namespace: Namespace,
+}
+
+/// What can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HoldKind {
+    /// The tasks of one owner key
+    Owner,
+    /// The tasks of one pool
+    Pool,
+    /// The tasks of one namespace
+    Namespace,
+}
+
+/// A scope of a drain or cordon.
+#[derive(Clone, Debug, Args)]
+#[command(group = clap::ArgGroup::new("scope").required(true)
+    .args(["worker", "node", "pool", "namespace", "build"]))]
+pub(crate) struct ScopeArgs {
+    /// One worker, by its number
+    #[arg(long, value_name = "N")]
+    pub(crate) worker: Option<u64>,
+    /// All workers on a node, those to come included
+    #[arg(long)]
+    pub(crate) node: Option<Node>,
+    /// The tasks of a pool, wherever they would go
+    #[arg(long, value_name = "NAMESPACE/QUEUE/TYPE")]
+    pub(crate) pool: Option<PoolKey>,
+    /// The tasks of a namespace
+    #[arg(long)]
+    pub(crate) namespace: Option<Namespace>,
+    /// All workers of a build, those to come included
+    #[arg(long)]
+    pub(crate) build: Option<String>,
+    /// Take away what still runs after this time; it waits again, at no charge
+    #[arg(long, value_name = "DUR")]
+    pub(crate) deadline: Option<Span>,
+    /// Lift a drain or cordon of exactly that scope
+    #[arg(long, conflicts_with = "deadline")]
+    pub(crate) undo: bool,
 }
 
 /// Looks at workers and drains them.
@@ -174,6 +359,33 @@ pub(crate) enum WorkersCommand {
     #[command(after_help = WORKERS_DRAIN_EXAMPLES)]
     Drain {
         /// The worker's number, as `slip workers list` shows it
+        worker: u64,
+        /// Take away what still runs after this time; it waits again, at no charge
+        #[arg(long, value_name = "DUR")]
+        deadline: Option<Span>,
+    },
+    /// Show one worker [read]
+    #[command(after_help = WORKERS_DESCRIBE_EXAMPLES)]
+    Describe {
+        /// The worker's number
+        worker: u64,
+    },
+    /// Send a worker nothing more for now; it stays [write]
+    #[command(after_help = WORKERS_CORDON_EXAMPLES)]
+    Cordon {
+        /// The worker's number
+        worker: u64,
+    },
+    /// Lift the cordon of a worker [write]
+    #[command(after_help = WORKERS_CORDON_EXAMPLES)]
+    Uncordon {
+        /// The worker's number
+        worker: u64,
+    },
+    /// End a worker's session; what it has goes to others [destructive]
+    #[command(after_help = WORKERS_EVICT_EXAMPLES)]
+    Evict {
+        /// The worker's number
         worker: u64,
     },
 }
@@ -307,6 +519,25 @@ pub(crate) struct SubmitArgs {
     /// Give up a task that has no outcome after this time
     #[arg(long, value_name = "DUR")]
     pub(crate) deadline: Option<Span>,
+    /// The same key with the same content is the same task
+    #[arg(long, value_name = "TEXT", conflicts_with = "lines")]
+    pub(crate) key: Option<String>,
+    /// Wait so long before it is given to a worker
+    #[arg(long, value_name = "DUR")]
+    pub(crate) delay: Option<Span>,
+    /// An attempt that takes longer has failed
+    #[arg(long, value_name = "DUR")]
+    pub(crate) start_to_close: Option<Span>,
+    /// A handler that does not beat for so long has failed
+    #[arg(long, value_name = "DUR")]
+    pub(crate) heartbeat_timeout: Option<Span>,
+    /// Keep the outcome so long, at most 24h
+    #[arg(long, value_name = "DUR")]
+    pub(crate) retention: Option<Span>,
+    /// 0 to 9, larger first; 5 if not given
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=9))]
+    pub(crate) priority: Option<u8>,
     /// Attempts in all before a task that fails is given up
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -360,6 +591,8 @@ pub(crate) enum State {
     Dead,
     /// Cancelled
     Cancelled,
+    /// Its worker was told to stop
+    Cancelling,
 }
 
 /// A worker process of the demo.

@@ -130,6 +130,12 @@ pub(crate) fn query(error: &QueryError) -> Report {
             what,
             "look whether the server is up and try again",
         ),
+        QueryError::AnswerLost => Report::new(
+            Exit::Unreachable,
+            Fault::Environment,
+            what,
+            "look at the state before the command is given again",
+        ),
         QueryError::Malformed { .. } => Report::new(
             Exit::Failed,
             Fault::Server,

@@ -1,7 +1,9 @@
 //! The commands: each turns its arguments into work and its failures into reports.
 
+mod dead;
 mod dev;
 pub(crate) mod failing;
+mod operate;
 mod paper;
 mod reach;
 pub(crate) mod serve;
@@ -13,7 +15,7 @@ mod worker;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::cli::{Cli, Command, PoolsCommand, Staff, TasksCommand, WorkersCommand};
+use crate::cli::{Cli, Command, DeadCommand, PoolsCommand, Staff, TasksCommand, WorkersCommand};
 use crate::demo;
 use crate::report::{Exit, Report};
 
@@ -37,13 +39,43 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Report> {
                 TasksCommand::Result { id, wait } => {
                     task::result(&reach, id, wait.map(|span| span.0), format)
                 }
+                TasksCommand::Cancel(args) => operate::cancel(&reach, &args, format),
+                TasksCommand::Signal { id, kind, payload } => {
+                    operate::signal(&reach, id, &kind, &payload, format)
+                }
+                TasksCommand::RunNow { id } => operate::run_now(&reach, id, format),
             }
         }
         Command::Workers(command) => {
             let reach = Reach::new(server)?;
             match command {
                 WorkersCommand::List => survey::workers(&reach, format),
-                WorkersCommand::Drain { worker } => survey::drain(&reach, worker, format),
+                WorkersCommand::Describe { worker } => survey::worker(&reach, worker, format),
+                WorkersCommand::Drain { worker, deadline } => {
+                    let deadline = deadline.map(|span| span.0);
+                    operate::drain(&reach, &operate::worker(worker), deadline, format)
+                }
+                WorkersCommand::Cordon { worker } => {
+                    operate::cordon(&reach, &operate::worker(worker), format)
+                }
+                WorkersCommand::Uncordon { worker } => {
+                    operate::uncordon(&reach, &operate::worker(worker), format)
+                }
+                WorkersCommand::Evict { worker } => operate::evict(&reach, worker, format),
+            }
+        }
+        Command::Drain(args) => operate::drain_scope(&Reach::new(server)?, args, format),
+        Command::Hold(args) => operate::hold(&Reach::new(server)?, args, format),
+        Command::Release(args) => operate::release(&Reach::new(server)?, args, format),
+        Command::Dead(command) => {
+            let reach = Reach::new(server)?;
+            match command {
+                DeadCommand::List { filter, by, limit } => {
+                    dead::list(&reach, filter, by, limit, format)
+                }
+                DeadCommand::Show { id } => dead::show(&reach, id, format),
+                DeadCommand::Requeue(target) => dead::requeue(&reach, target, format),
+                DeadCommand::Discard(target) => dead::discard(&reach, target, format),
             }
         }
         Command::Pools(PoolsCommand::List) => survey::pools(&Reach::new(server)?, format),

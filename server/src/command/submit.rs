@@ -98,6 +98,24 @@ fn options(args: &SubmitArgs) -> SubmitOptions {
         policy.max_attempts = attempts;
         options = options.retry(policy);
     }
+    if let Some(key) = &args.key {
+        options = options.key(key.clone());
+    }
+    if let Some(delay) = args.delay {
+        options = options.delay(delay.0);
+    }
+    if let Some(limit) = args.start_to_close {
+        options = options.start_to_close(limit.0);
+    }
+    if let Some(limit) = args.heartbeat_timeout {
+        options = options.heartbeat_timeout(limit.0);
+    }
+    if let Some(retention) = args.retention {
+        options = options.retention(retention.0);
+    }
+    if let Some(priority) = args.priority {
+        options = options.priority(priority);
+    }
     if let Some(key) = &args.owner_key {
         options = options.owner_key(key.clone());
     }

@@ -1,13 +1,10 @@
 //! `slip workers` and `slip pools`.
 
-use serde::Serialize;
-use slipswitch::WorkerId;
-
 use super::view::{PoolView, WorkerView};
 use super::{Reach, failing, runtime};
 use crate::cli::Format;
 use crate::output;
-use crate::report::{Exit, Report};
+use crate::report::{Exit, Fault, Report};
 
 /// Lists workers.
 pub(super) fn workers(reach: &Reach, format: Format) -> Result<Exit, Report> {
@@ -22,24 +19,27 @@ pub(super) fn workers(reach: &Reach, format: Format) -> Result<Exit, Report> {
     Ok(Exit::Done)
 }
 
-/// What a drain did.
-#[derive(Debug, Serialize)]
-struct Draining {
-    worker: u64,
-    draining: bool,
-}
-
-/// Drains a worker: when this returns nothing more is sent to it.
-pub(super) fn drain(reach: &Reach, worker: u64, format: Format) -> Result<Exit, Report> {
-    runtime()?.block_on(async {
+/// Shows one worker.
+pub(super) fn worker(reach: &Reach, number: u64, format: Format) -> Result<Exit, Report> {
+    let workers = runtime()?.block_on(async {
         let client = reach.client().await?;
-        let drained = client.drain_worker(WorkerId::new(worker)).await;
+        let workers = client.workers().await.map_err(|error| failing::query(&error));
         client.close().await;
-        drained.map_err(|error| failing::query(&error))
+        workers
     })?;
+    let found = workers.iter().find(|worker| worker.worker_id.as_u64() == number);
+    let found = found.ok_or_else(|| {
+        Report::new(
+            Exit::NotFound,
+            Fault::Input,
+            format!("no worker {number} is connected"),
+            "slip workers list shows those that are",
+        )
+    })?;
+    let view = WorkerView::of(found);
     match format {
-        Format::Table => output::text(&format!("worker {worker} is draining"))?,
-        Format::Json | Format::Jsonl => output::object(&Draining { worker, draining: true })?,
+        Format::Table => output::facts(&view.facts())?,
+        Format::Json | Format::Jsonl => output::object(&view)?,
     }
     Ok(Exit::Done)
 }

@@ -50,6 +50,7 @@ const fn word(state: State) -> &'static str {
         State::Completed => "completed",
         State::Dead => "dead",
         State::Cancelled => "cancelled",
+        State::Cancelling => "cancelling",
     }
 }
 

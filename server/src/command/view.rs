@@ -26,6 +26,16 @@ pub(super) struct TaskView {
     submitted: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    code: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    priority: u32,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    owner: String,
+    held: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    fingerprint: String,
 }
 
 impl TaskView {
@@ -43,6 +53,12 @@ impl TaskView {
             epoch: task.lease_epoch,
             submitted: submitted(task.task_id),
             class: Some(task.class.clone()).filter(|class| !class.is_empty()),
+            code: task.code.clone(),
+            message: task.message.clone(),
+            priority: task.priority,
+            owner: String::from_utf8_lossy(&task.owner_key).into_owned(),
+            held: task.held,
+            fingerprint: task.fingerprint.clone(),
         }
     }
 
@@ -53,7 +69,11 @@ impl TaskView {
             ("state", self.state.clone()),
             ("reason", explain(&self.reason)),
             ("class", self.class.clone().unwrap_or_default()),
+            ("code", self.code.clone()),
+            ("message", self.message.clone()),
+            ("fingerprint", self.fingerprint.clone()),
             ("pool", self.pool.clone()),
+            ("owner", self.owner.clone()),
             ("require", self.require.clone().unwrap_or_default()),
             ("worker", shown(self.worker)),
             ("attempt", self.attempt.to_string()),
@@ -92,6 +112,9 @@ fn explain(reason: &str) -> String {
         "AllDraining" => "all who could take it are leaving",
         "BehindOthers" => "tasks before it are placed first",
         "RetryBackoff" => "it waits for its next attempt",
+        "NotDue" => "it was submitted for later",
+        "Held" => "it, its owner, pool or namespace is held; slip release shows what is",
+        "Cancelling" => "its handler was told to stop",
         "ServerDraining" => "the server is leaving",
         "Offered" => "sent to a worker that has not accepted it yet",
         "Running" => "a worker is at work on it",
@@ -126,19 +149,36 @@ impl WorkerView {
     }
 }
 
+impl WorkerView {
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("worker", self.worker.to_string()),
+            ("identity", self.identity.clone()),
+            ("node", self.node.clone().unwrap_or_default()),
+            ("state", self.state().to_owned()),
+            ("credit", self.credit.to_string()),
+            ("in flight", self.in_flight.to_string()),
+            ("pools", self.pools.join(" ")),
+        ]
+    }
+
+    const fn state(&self) -> &'static str {
+        if self.draining { "draining" } else { "ready" }
+    }
+}
+
 impl Row for WorkerView {
     const COLUMNS: &'static [&'static str] =
         &["WORKER", "IDENTITY", "NODE", "CREDIT", "IN FLIGHT", "STATE", "POOLS"];
 
     fn cells(&self) -> Vec<String> {
-        let state = if self.draining { "draining" } else { "ready" };
         vec![
             self.worker.to_string(),
             self.identity.clone(),
             self.node.clone().unwrap_or_else(|| "-".to_owned()),
             self.credit.to_string(),
             self.in_flight.to_string(),
-            state.to_owned(),
+            self.state().to_owned(),
             self.pools.join(" "),
         ]
     }

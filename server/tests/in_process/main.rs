@@ -3,5 +3,6 @@
 mod bed;
 mod faults;
 mod handlers;
+mod life;
 mod loss;
 mod serving;

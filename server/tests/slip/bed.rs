@@ -144,6 +144,14 @@ impl Running {
         self.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
+    /// Ends a worker at once, and with it the programs that it runs.
+    pub(crate) fn end_at_once(mut self) {
+        self.signal(Signal::INT);
+        self.err_line("interrupt again");
+        self.signal(Signal::INT);
+        assert_eq!(self.end().code, Some(130));
+    }
+
     /// Waits for the end; what was not read yet is what it said.
     pub(crate) fn end(mut self) -> Said {
         self.stdin = None;

@@ -5,6 +5,7 @@ mod bed;
 mod dealing;
 mod demo;
 mod listing;
+mod operating;
 mod paper;
 mod serving;
 mod submitting;

@@ -41,15 +41,16 @@ fn a_second_signal_ends_the_server_at_once() {
     let served = Served::start();
     let began = served.user.path("began");
     let run = format!("sh -c 'echo x >> {began}; sleep 1000'");
-    let _worker = served.worker(&["--type", "t", "--exec", &run]);
+    let worker = served.worker(&["--type", "t", "--exec", &run]);
     served.submit(&["t", "1"]);
     lines_of(&began, 1);
-    let mut server = served.server;
+    let Served { user: _user, mut server, .. } = served;
     server.signal(Signal::TERM);
     server.err_line("interrupt again");
     server.signal(Signal::TERM);
     let said = server.end();
     assert_eq!(said.code, Some(130), "{said:?}");
+    worker.end_at_once();
 }
 
 #[test]
@@ -57,14 +58,15 @@ fn a_drain_gives_up_in_time() {
     let served = Served::start_with(&["--drain-timeout", "50ms"]);
     let began = served.user.path("began");
     let run = format!("sh -c 'echo x >> {began}; sleep 1000'");
-    let _worker = served.worker(&["--type", "t", "--exec", &run]);
+    let worker = served.worker(&["--type", "t", "--exec", &run]);
     served.submit(&["t", "1"]);
     lines_of(&began, 1);
-    let server = served.server;
+    let Served { user: _user, server, .. } = served;
     server.signal(Signal::TERM);
     let said = server.end();
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("1 task was not finished in time"), "{said:?}");
+    worker.end_at_once();
 }
 
 #[test]
