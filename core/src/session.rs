@@ -564,13 +564,17 @@ impl<F: CellFamily> WorkerSession<F> {
     }
 
     /// Takes what a handler says about how far it is. It counts as a beat for that lease alone, and
-    /// goes to the next delivery of the task if this one is lost.
+    /// goes to the next delivery of the task if this one is lost. It may come ahead of the
+    /// acceptance, which goes another way.
     pub fn progress(&mut self, lease: Lease, progress: Bytes, now: Instant) {
         self.last_now = now;
-        if let Some(held) = self.find(lease).filter(|held| held.stage == Stage::Accepted) {
-            held.since = now;
-            held.task.set_progress(progress);
+        let Some(held) = self.find(lease) else { return };
+        match held.stage {
+            Stage::Accepted => held.since = now,
+            Stage::Offered => {}
+            Stage::Fenced => return,
         }
+        held.task.set_progress(progress);
     }
 
     /// Takes note of what others did about leases of this session.

@@ -189,6 +189,23 @@ fn progress_goes_to_the_next_delivery() {
 }
 
 #[test]
+fn progress_may_come_ahead_of_its_acceptance() {
+    let mut bed = Bed::new();
+    let mut worker = bed.worker(&[POOL], 1);
+    let id = bed.submit(POOL);
+    let offer = worker.poll_offer(bed.now).expect("an offer");
+    // Beats and acceptances are on streams of their own.
+    worker.beat(Beat::All, bed.now);
+    worker.progress(offer.lease, Bytes::from_static(b"40%"), bed.now);
+    worker.accept(offer.lease, bed.now);
+    worker.close(CloseReason::ClientGoodbye, bed.now);
+    let mut next = bed.worker(&[POOL], 1);
+    let again = bed.accept(&mut next);
+    assert_eq!((again.task.id(), again.deliveries), (id, 1));
+    assert_eq!(again.last_progress, Some(Bytes::from_static(b"40%")));
+}
+
+#[test]
 fn resume_grace_may_be_the_tasks_own() {
     let mut bed = Bed::new();
     let mut worker = bed.worker(&[POOL], 1);
