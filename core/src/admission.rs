@@ -127,6 +127,8 @@ pub struct Register {
     pub labels: Vec<(String, String)>,
     /// The ceiling of its credit, 1 to 65,535.
     pub capacity: u32,
+    /// Its share under the policy `least_loaded`, 1 to 100.
+    pub weight: u32,
 }
 
 /// Why one entry of a registration was refused.
@@ -192,11 +194,15 @@ pub(crate) fn admit(
     if register.capacity == 0 {
         return Err(RegisterError::Empty("its capacity is 0"));
     }
+    if register.weight == 0 {
+        return Err(RegisterError::Empty("its weight is 0"));
+    }
     let most = |limit, count, max| {
         if count > max { Err(RegisterError::Limit { limit, count, max }) } else { Ok(()) }
     };
     let capacity = register.capacity as usize;
     most("credits", capacity, crate::credit::CREDIT_MAX as usize)?;
+    most("parts of weight", register.weight as usize, limits::WEIGHT_MAX)?;
     most("task queues", register.pools.len(), limits::QUEUES_MAX)?;
     most("labels", register.labels.len(), limits::LABELS_MAX)?;
     let mut refused = Vec::new();

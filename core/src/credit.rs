@@ -72,7 +72,7 @@ impl State {
     }
 
     #[inline]
-    const fn has_room(self) -> bool {
+    pub(crate) const fn has_room(self) -> bool {
         self.in_flight() < self.limit()
     }
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::admission::{self, NamespaceMode, Principal, Register, RegisterError};
+use crate::admission::{self, NamespaceMode, Principal, Register, RegisterError, Role};
 use crate::cell::{CellFamily, EpochCells};
 use crate::dead::DeadLetters;
 use crate::gate::Gate;
@@ -26,7 +26,7 @@ use crate::session::WorkerSession;
 use crate::settle::Timer;
 use crate::submit::SubmitError;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, StdArc};
-use crate::task::{Task, TaskState};
+use crate::task::{Task, TaskOptions, TaskState};
 use crate::time::Instant;
 use crate::timer::Wheel;
 use crate::worker::{RunList, Worker, release};
@@ -38,7 +38,7 @@ pub struct Config {
     pub incarnation: u32,
     /// Seeds the hashing of names, so that nobody outside can choose colliding ones.
     pub seed: u64,
-    /// How tickets of new pools are drawn.
+    /// How the workers of new pools are chosen.
     pub policy: Policy,
     /// Which namespaces exist.
     pub namespaces: NamespaceMode,
@@ -244,9 +244,39 @@ impl<F: CellFamily> Engine<F> {
         self.registry.select(&route.pool, node)
     }
 
-    /// Sets how tickets of the pool are drawn.
-    pub fn set_policy(&self, route: &Route, policy: Policy) {
-        route.pool.set_policy(policy);
+    /// As [`Engine::select`], for a task with these options: the node that it requires, the nodes
+    /// that it prefers, its affinity key.
+    #[inline]
+    pub fn select_for(&self, route: &Route, options: &TaskOptions) -> Selection<'_, F> {
+        self.registry.select_for(&route.pool, options)
+    }
+
+    /// Sets how workers of a pool are chosen; the engine's default if none is given. The pool need
+    /// not exist, and what is set outlasts it.
+    ///
+    /// # Consistency
+    ///
+    /// Selections that begin after this returned on the same thread go by it; others soon.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not see the namespace, or is no operator of it; more than 100,000 are set.
+    pub fn set_policy(
+        &self,
+        principal: &Principal,
+        pool: &PoolKey,
+        policy: Option<Policy>,
+    ) -> Result<(), AdminError> {
+        if !principal.may_see(&pool.namespace) {
+            return Err(AdminError::NotFound);
+        }
+        if !principal.may(Role::Operator, &pool.namespace) {
+            return Err(AdminError::PermissionDenied);
+        }
+        if self.registry.set_policy(pool, policy) {
+            return Ok(());
+        }
+        Err(AdminError::TooMany { what: "policies", max: crate::limits::POLICIES_MAX as u64 })
     }
 
     /// Closes the way to every worker, and refuses submits and registrations from here on.

@@ -27,6 +27,7 @@ mod lease;
 mod life;
 pub mod limits;
 mod line;
+mod mix;
 #[cfg(any(feature = "models", slipswitch_loom))]
 #[doc(hidden)]
 pub mod model;

@@ -12,6 +12,10 @@ pub const TYPES_MAX: usize = 1_024;
 pub const KEYS_MAX: usize = 4_096;
 /// Labels of one worker.
 pub const LABELS_MAX: usize = 32;
+/// Pools whose policy is set.
+pub(crate) const POLICIES_MAX: usize = 100_000;
+/// The weight of a worker.
+pub(crate) const WEIGHT_MAX: usize = 100;
 /// Pools in one namespace.
 pub const POOLS_PER_NAMESPACE_MAX: u64 = 10_000;
 /// Waiting tasks in one namespace.

@@ -129,6 +129,7 @@ impl Post {
             build: String::new(),
             labels: Vec::new(),
             capacity: limit,
+            weight: 1,
         };
         let member = Member { worker: WorkerId::new(1), slot: 0, generation: 1 };
         let session = SessionId::from_bytes([1; 16]);

@@ -39,14 +39,53 @@ impl NamespaceState {
     }
 }
 
-/// How tickets of a pool are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a pool's worker is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(u8)]
 pub enum Policy {
     /// In turn, in blocks of consecutive tickets under load.
-    RoundRobin,
+    #[default]
+    RoundRobin = 0,
     /// In turn, one by one across all threads.
-    Strict,
+    Strict = 1,
+    /// The less loaded of two that are drawn. Load is in flight ÷ (credit × weight), exactly.
+    LeastLoaded = 2,
+    /// By the task's affinity key, so that the same key goes to the same worker while that has
+    /// room. Tasks without a key go in turn.
+    Sticky = 3,
+}
+
+impl Policy {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::RoundRobin, Self::Strict, Self::LeastLoaded, Self::Sticky];
+
+    /// The word for the policy on every surface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round_robin",
+            Self::Strict => "strict",
+            Self::LeastLoaded => "least_loaded",
+            Self::Sticky => "sticky",
+        }
+    }
+
+    /// The policy of a word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.as_str() == word)
+    }
+
+    /// The policy of a number, the default if there is none.
+    pub(crate) const fn of(number: u32) -> Self {
+        match number {
+            1 => Self::Strict,
+            2 => Self::LeastLoaded,
+            3 => Self::Sticky,
+            _ => Self::RoundRobin,
+        }
+    }
 }
 
 /// The tasks of one key, and where they may go.
@@ -58,7 +97,9 @@ pub(crate) struct Pool {
     pub(crate) index: u32,
     pub(crate) namespace: StdArc<NamespaceState>,
     pub(crate) cursor: Cursor,
-    strict: AtomicU32,
+    /// Draws the tickets of tasks that prefer nodes, so that they disturb nobody's turn.
+    aside: AtomicU64,
+    policy: AtomicU32,
     /// Whether the sweep will look at it. Changed under the publisher's lock alone.
     swept: AtomicU32,
     /// Placeable tasks that wait, or [`RETIRED`].
@@ -89,7 +130,8 @@ impl Pool {
             index,
             namespace,
             cursor: Cursor::new(),
-            strict: AtomicU32::new(u32::from(policy == Policy::Strict)),
+            aside: AtomicU64::new(0),
+            policy: AtomicU32::new(policy as u32),
             swept: AtomicU32::new(0),
             count: AtomicU64::new(0),
             inbox: Inbox::new(),
@@ -99,15 +141,21 @@ impl Pool {
         }
     }
 
+    /// The number of its policy.
     #[inline]
-    pub(crate) fn is_strict(&self) -> bool {
-        // Relaxed: a setting; either value selects a right worker.
-        self.strict.load(Ordering::Relaxed) != 0
+    pub(crate) fn policy(&self) -> u32 {
+        // Relaxed: a setting; each value selects a right worker.
+        self.policy.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_policy(&self, policy: Policy) {
         // Relaxed: as above.
-        self.strict.store(u32::from(policy == Policy::Strict), Ordering::Relaxed);
+        self.policy.store(policy as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn draw_aside(&self) -> u64 {
+        // Relaxed: any ticket selects a member of the caller's own view.
+        self.aside.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Says whether the sweep was to look at the pool, and whether it is from here on.

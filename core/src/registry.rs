@@ -105,6 +105,8 @@ struct Writer {
     workers: BTreeMap<WorkerId, StdArc<Worker>>,
     /// By principal and instance: a stranger's instance id supersedes nobody.
     instances: FxHashMap<(StdArc<str>, InstanceId), WorkerId>,
+    /// What operators set; it outlasts the pools.
+    policies: FxHashMap<PoolKey, Policy>,
     draining: bool,
     drains: Drains,
 }
@@ -115,6 +117,7 @@ pub(crate) struct Registry<F: CellFamily> {
     pub(crate) slab: Slab,
     pub(crate) pools: Index<PoolKey, StdArc<Pool>, KeyHasher>,
     policy: Policy,
+    pub(crate) seed: u64,
     requests: Mutex<Vec<StdArc<Request>>>,
     writer: Mutex<Writer>,
     /// Pools that may be retired: the sweep looks at them.
@@ -129,6 +132,7 @@ impl<F: CellFamily> Registry<F> {
             slab: Slab::new(),
             pools: Index::new(KeyHasher::with_seed(seed)),
             policy,
+            seed,
             requests: Mutex::new(Vec::new()),
             writer: Mutex::new(Writer {
                 snapshot: Snapshot::default(),
@@ -141,6 +145,7 @@ impl<F: CellFamily> Registry<F> {
                 namespaces: FxHashMap::default(),
                 workers: BTreeMap::new(),
                 instances: FxHashMap::default(),
+                policies: FxHashMap::default(),
                 draining: false,
                 drains: Drains::default(),
             }),
@@ -519,11 +524,31 @@ impl<F: CellFamily> Registry<F> {
             writer.next_serial,
             index,
             StdArc::clone(namespace),
-            self.policy,
+            writer.policies.get(key).copied().unwrap_or(self.policy),
         ));
         self.pools.insert(key.clone(), StdArc::clone(&pool));
         self.sweep_later(&pool);
         Some(pool)
+    }
+
+    /// Sets how the workers of a pool are chosen, whether or not it exists; the default if none is
+    /// given. False if too many are set.
+    pub(crate) fn set_policy(&self, key: &PoolKey, policy: Option<Policy>) -> bool {
+        let mut writer = self.writer.lock();
+        match policy {
+            None => drop(writer.policies.remove(key)),
+            Some(_)
+                if writer.policies.len() >= limits::POLICIES_MAX
+                    && !writer.policies.contains_key(key) =>
+            {
+                return false;
+            }
+            Some(policy) => drop(writer.policies.insert(key.clone(), policy)),
+        }
+        if let Some(pool) = self.pools.get(key) {
+            pool.set_policy(policy.unwrap_or(self.policy));
+        }
+        true
     }
 
     /// Returns the pool of a key, made if need be. `None` if the namespace has too many and the

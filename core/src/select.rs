@@ -4,19 +4,30 @@
 //! slice and takes the first worker whose state word gives it a credit; that compare-exchange is
 //! the commit point. It takes no lock and allocates nothing, and through a route it hashes no
 //! text. It is lock-free; what bounds it is the number of members of the slice.
+//!
+//! The other policies only change who is asked first. `least_loaded` asks the less loaded of two
+//! that the ticket draws (power of two choices, Mitzenmacher 2001), `sticky` asks by rank
+//! (rendezvous hashing, Thaler and Ravishankar 1998); whoever they ask is refused or taken by the
+//! same compare-exchange, and the ring has the last word.
 
 use std::fmt;
 
 use crate::cell::CellFamily;
 use crate::credit::{GiveBack, Reserve, Word};
+use crate::cursor::Cursor;
 use crate::id::{Generation, WorkerId};
+use crate::mix::{hash, mix, two_below};
 use crate::name::{Node, PoolKey};
-use crate::pool::Pool;
+use crate::pool::{Policy, Pool};
 use crate::registry::Registry;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PoolView, Snapshot};
 use crate::sync::StdArc;
 use crate::table::Roster;
+use crate::task::TaskOptions;
 use crate::worker::{Member, release};
+
+/// How many workers are asked in the order of their ranks for an affinity key.
+const RANKS_ASKED: u32 = 8;
 
 /// A pool that was resolved once; selecting through it needs no names.
 #[derive(Clone, Debug)]
@@ -38,11 +49,11 @@ impl Route {
 pub struct Decision {
     /// The snapshot that was read.
     pub generation: Generation,
-    /// The ticket that was drawn.
+    /// The ticket that was drawn, or the hash of the affinity key.
     pub ticket: u64,
     /// How many workers were candidates.
     pub candidates: u32,
-    /// How many of them, in ring order from the ticket's place, refused before one took it.
+    /// How many were asked before one took it.
     pub refused: u32,
 }
 
@@ -115,7 +126,19 @@ impl<F: CellFamily> Registry<F> {
     #[inline]
     pub(crate) fn select(&self, pool: &Pool, node: Option<&Node>) -> Selection<'_, F> {
         let snapshot = self.load();
-        match self.choose(&snapshot, pool, node) {
+        self.selected(self.choose(&snapshot, pool, node, &[]))
+    }
+
+    /// Selects a worker of the pool for a task with these options.
+    #[inline]
+    pub(crate) fn select_for(&self, pool: &Pool, options: &TaskOptions) -> Selection<'_, F> {
+        let snapshot = self.load();
+        self.selected(self.choose_for(&snapshot, pool, options))
+    }
+
+    #[inline]
+    fn selected<'a>(&'a self, chosen: Chosen<'a>) -> Selection<'a, F> {
+        match chosen {
             Chosen::Reserved(member, word, decision) => {
                 Selection::Reserved(Reservation { registry: self, word, member, decision })
             }
@@ -125,6 +148,24 @@ impl<F: CellFamily> Registry<F> {
         }
     }
 
+    /// Chooses for a task, within a snapshot that the caller holds.
+    #[inline]
+    pub(crate) fn choose_for(
+        &self,
+        snapshot: &Snapshot,
+        pool: &Pool,
+        options: &TaskOptions,
+    ) -> Chosen<'_> {
+        let rare = options.rare();
+        if options.require.is_none()
+            && !rare.prefer.is_empty()
+            && let Some(chosen) = self.preferred(snapshot, pool, &rare.prefer)
+        {
+            return chosen;
+        }
+        self.choose(snapshot, pool, options.require.as_ref(), &rare.affinity_key)
+    }
+
     /// Chooses within a snapshot that the caller holds.
     #[inline]
     pub(crate) fn choose(
@@ -132,6 +173,7 @@ impl<F: CellFamily> Registry<F> {
         snapshot: &Snapshot,
         pool: &Pool,
         node: Option<&Node>,
+        affinity: &[u8],
     ) -> Chosen<'_> {
         let Some(view) = snapshot.view(pool) else { return Chosen::NoWorker };
         if view.is_drained {
@@ -144,7 +186,11 @@ impl<F: CellFamily> Registry<F> {
                 None => return Chosen::NoWorker,
             },
         };
-        let strict = pool.is_strict();
+        let policy = pool.policy();
+        if policy > Policy::Strict as u32 {
+            return self.choose_by_load_or_key(snapshot, policy, members, cursor, affinity);
+        }
+        let strict = policy != Policy::RoundRobin as u32;
         let block = if strict { None } else { cursor.block() };
         let ticket = cursor.draw(block);
         match self.first_with_room(members, ticket) {
@@ -163,6 +209,163 @@ impl<F: CellFamily> Registry<F> {
             Found::Full => Chosen::NoCapacity,
             Found::Leaving => Chosen::Draining,
         }
+    }
+
+    /// The policies that look at the workers or at the task before they ask.
+    #[cold]
+    #[inline(never)]
+    fn choose_by_load_or_key(
+        &self,
+        snapshot: &Snapshot,
+        policy: u32,
+        members: &Roster<Member>,
+        cursor: &Cursor,
+        affinity: &[u8],
+    ) -> Chosen<'_> {
+        match Policy::of(policy) {
+            Policy::Sticky if !affinity.is_empty() => {
+                self.by_affinity(snapshot, members, hash(affinity))
+            }
+            Policy::LeastLoaded => self.less_loaded(snapshot, members, cursor.draw_strict()),
+            _ => self.in_turn(snapshot, members, cursor.draw_strict(), 0),
+        }
+    }
+
+    /// Asks the less loaded of two that the ticket draws, then the other, then all in turn.
+    fn less_loaded(
+        &self,
+        snapshot: &Snapshot,
+        members: &Roster<Member>,
+        ticket: u64,
+    ) -> Chosen<'_> {
+        let (first, second) = two_below(members.len() as u32, mix(self.seed ^ ticket));
+        let mut pair = [first, second].map(|at| members.at(at as usize));
+        let load = |member: Member| {
+            let state = self.slab.word(member.slot).map(Word::peek)?;
+            let weight = snapshot.entry(member).map_or(1, |entry| entry.worker.weight);
+            let room = u64::from(state.limit()) * u64::from(weight);
+            Some((u64::from(state.in_flight()), room))
+        };
+        if let (Some((a, of_a)), Some((b, of_b))) = (load(pair[0]), load(pair[1]))
+            && (b * of_a, b) < (a * of_b, a)
+        {
+            pair.swap(0, 1);
+        }
+        for (at, member) in pair.into_iter().enumerate() {
+            if let Some(word) = self.slab.word(member.slot)
+                && let Reserve::Taken { .. } = word.reserve(member.generation)
+            {
+                let refused = at as u32;
+                return Self::reserved(snapshot, members, member, word, ticket, refused);
+            }
+        }
+        self.in_turn(snapshot, members, ticket, 2)
+    }
+
+    /// Asks the eight that rank first for the key, then whoever ranks first of those who look as if
+    /// they had room, then all in turn.
+    fn by_affinity(&self, snapshot: &Snapshot, members: &Roster<Member>, key: u64) -> Chosen<'_> {
+        let rank = |member: Member| {
+            let entry = snapshot.entry(member)?;
+            // Of equal ranks, which two of one name have, the lower id is first.
+            Some((mix(key ^ entry.worker.identity_hash), std::cmp::Reverse(member.worker), member))
+        };
+        let mut last = None;
+        let mut refused = 0;
+        while refused < RANKS_ASKED {
+            let ranks = members.iter().filter_map(rank).map(|(r, id, m)| ((r, id), m));
+            let below = ranks.filter(|(rank, _)| last.is_none_or(|last| *rank < last));
+            let Some((rank, member)) = below.max_by_key(|(rank, _)| *rank) else { break };
+            last = Some(rank);
+            if let Some(word) = self.slab.word(member.slot)
+                && let Reserve::Taken { .. } = word.reserve(member.generation)
+            {
+                return Self::reserved(snapshot, members, member, word, key, refused);
+            }
+            refused += 1;
+        }
+        let open = members.iter().filter_map(rank).filter(|(_, _, member)| {
+            self.slab.word(member.slot).is_some_and(|word| word.peek().has_room())
+        });
+        if let Some((.., member)) = open.max_by_key(|(rank, id, _)| (*rank, *id))
+            && let Some(word) = self.slab.word(member.slot)
+            && let Reserve::Taken { .. } = word.reserve(member.generation)
+        {
+            return Self::reserved(snapshot, members, member, word, key, refused);
+        }
+        self.in_turn(snapshot, members, key, refused)
+    }
+
+    /// Asks the workers on the nodes that a task prefers, from a place that its ticket draws among
+    /// them all. None if no worker there has room.
+    #[cold]
+    #[inline(never)]
+    fn preferred(&self, snapshot: &Snapshot, pool: &Pool, nodes: &[Node]) -> Option<Chosen<'_>> {
+        let view: &PoolView = snapshot.view(pool)?;
+        if view.is_drained {
+            return None;
+        }
+        let rosters = || nodes.iter().filter_map(|node| Some(&view.slice(node)?.members));
+        let count: usize = rosters().map(Roster::len).sum();
+        if count == 0 {
+            return None;
+        }
+        // Drawn and not in turn: tasks of one pool prefer different nodes, and turns of theirs that
+        // share a counter would fall into step.
+        let ticket = pool.draw_aside();
+        let start = (mix(self.seed ^ ticket) % count as u64) as usize;
+        for asked in 0..count {
+            let mut at = (start + asked) % count;
+            let roster = rosters().find(|roster| {
+                let is_here = at < roster.len();
+                if !is_here {
+                    at -= roster.len();
+                }
+                is_here
+            })?;
+            let member = roster.at(at);
+            if let Some(word) = self.slab.word(member.slot)
+                && let Reserve::Taken { .. } = word.reserve(member.generation)
+            {
+                let decision = Decision {
+                    generation: snapshot.generation,
+                    ticket,
+                    candidates: count as u32,
+                    refused: asked as u32,
+                };
+                return Some(Chosen::Reserved(member, word, decision));
+            }
+        }
+        None
+    }
+
+    fn in_turn(
+        &self,
+        snapshot: &Snapshot,
+        members: &Roster<Member>,
+        ticket: u64,
+        asked: u32,
+    ) -> Chosen<'_> {
+        match self.first_with_room(members, ticket) {
+            Found::Taken { member, word, refused, .. } => {
+                Self::reserved(snapshot, members, member, word, ticket, asked + refused)
+            }
+            Found::Full => Chosen::NoCapacity,
+            Found::Leaving => Chosen::Draining,
+        }
+    }
+
+    fn reserved<'a>(
+        snapshot: &Snapshot,
+        members: &Roster<Member>,
+        member: Member,
+        word: &'a Word,
+        ticket: u64,
+        refused: u32,
+    ) -> Chosen<'a> {
+        let generation = snapshot.generation;
+        let candidates = members.len() as u32;
+        Chosen::Reserved(member, word, Decision { generation, ticket, candidates, refused })
     }
 
     #[inline]

@@ -329,8 +329,7 @@ impl<F: CellFamily> Engine<F> {
             return Err(SubmitError::NoCapacity);
         }
         let snapshot = self.registry.load();
-        let node = task.options().require.as_ref();
-        let member = match self.registry.choose(&snapshot, pool, node) {
+        let member = match self.registry.choose_for(&snapshot, pool, task.options()) {
             Chosen::Reserved(member, ..) => member,
             Chosen::NoWorker => return Err(SubmitError::NoWorker),
             Chosen::NoCapacity => return Err(SubmitError::NoCapacity),

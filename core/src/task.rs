@@ -142,6 +142,10 @@ pub struct Rare {
     pub resume_grace: Option<Duration>,
     /// In a namespace, the same key with the same content is the same task. Empty for none.
     pub idempotency_key: Bytes,
+    /// Nodes whose workers get it while one of them has room; at most 8.
+    pub prefer: Vec<Node>,
+    /// Under the policy `sticky` the same key goes to the same worker. Empty for none.
+    pub affinity_key: Bytes,
     /// The trace that it belongs to.
     pub trace: Option<Trace>,
 }
@@ -164,6 +168,8 @@ static NOTHING_RARE: Rare = Rare {
     retention: None,
     resume_grace: None,
     idempotency_key: Bytes::new(),
+    prefer: Vec::new(),
+    affinity_key: Bytes::new(),
     trace: None,
 };
 

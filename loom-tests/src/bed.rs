@@ -102,6 +102,7 @@ impl<F: CellFamily> Bed<F> {
             build: String::new(),
             labels: Vec::new(),
             capacity: 8,
+            weight: 1,
         };
         let session = SessionId::from_bytes([number; 16]);
         self.engine.register(&self.operator, session, register, Arc::new(Nobody), Bed::NOW)

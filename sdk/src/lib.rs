@@ -51,8 +51,8 @@ pub use worker::{
 
 /// The words that the engine itself uses.
 pub use slipswitch_core::{
-    DrainScope, Hold, InvalidName, Lease, Namespace, Node, PoolKey, RetryKind, RetryPolicy, TaskId,
-    TaskQueue, WorkerId,
+    DrainScope, Hold, InvalidName, Lease, Namespace, Node, Policy, PoolKey, RetryKind, RetryPolicy,
+    TaskId, TaskQueue, WorkerId,
 };
 /// How a server's certificate is known, and how refusals are named.
 pub use slipswitch_net::{

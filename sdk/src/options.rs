@@ -20,6 +20,8 @@ pub struct SubmitOptions {
     pub(crate) namespace: Option<String>,
     pub(crate) task_queue: String,
     pub(crate) require: String,
+    pub(crate) prefer: Vec<String>,
+    pub(crate) affinity: Bytes,
     pub(crate) content_type: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) priority: Option<u8>,
@@ -58,6 +60,22 @@ impl SubmitOptions {
     #[must_use]
     pub fn require(mut self, node: impl Into<String>) -> Self {
         self.require = node.into();
+        self
+    }
+
+    /// Names a node whose workers get the task while one of them has room; others get it at once if
+    /// none has. Once for each node, at most 8. What [`SubmitOptions::require`] says goes first.
+    #[must_use]
+    pub fn prefer(mut self, node: impl Into<String>) -> Self {
+        self.prefer.push(node.into());
+        self
+    }
+
+    /// Gives the task an affinity key, at most 256 bytes: in a pool with the policy `sticky` the
+    /// same key goes to the same worker while that has room.
+    #[must_use]
+    pub fn affinity(mut self, key: impl Into<Bytes>) -> Self {
+        self.affinity = key.into();
         self
     }
 

@@ -22,6 +22,8 @@ use crate::sync::Arc;
 mod life;
 mod run;
 
+/// The largest weight.
+const WEIGHT_MAX: usize = 100;
 /// The largest credit: how many deliveries a worker may have in its hands.
 pub const CREDIT_MAX: u32 = 65_535;
 /// The most handlers of one worker.
@@ -84,6 +86,7 @@ pub(crate) struct Config {
     pub(crate) node: Option<Node>,
     pub(crate) identity: String,
     pub(crate) credit: u32,
+    pub(crate) weight: u32,
     pub(crate) drain_timeout: Duration,
     pub(crate) fail_fast: bool,
 }
@@ -124,6 +127,7 @@ pub struct WorkerBuilder<S = ()> {
     node: NodeChoice,
     identity: Option<String>,
     credit: u32,
+    weight: u32,
     drain_timeout: Duration,
     fail_fast: bool,
     handlers: Vec<(String, Box<dyn Handle<S>>)>,
@@ -206,6 +210,7 @@ impl WorkerBuilder {
             node: NodeChoice::Host,
             identity: None,
             credit: CREDIT_DEFAULT,
+            weight: 1,
             drain_timeout: DRAIN_TIMEOUT_DEFAULT,
             fail_fast: false,
             handlers: Vec::new(),
@@ -226,6 +231,7 @@ impl WorkerBuilder {
             node: self.node,
             identity: self.identity,
             credit: self.credit,
+            weight: self.weight,
             drain_timeout: self.drain_timeout,
             fail_fast: self.fail_fast,
             handlers: self.handlers.into_iter().map(adapt).collect(),
@@ -265,6 +271,13 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// free slot for each: no delivery waits for another one's handler.
     pub fn credit(mut self, credit: u32) -> Self {
         self.credit = credit;
+        self
+    }
+
+    /// Sets the weight, 1 to 100, 1 by default: in a pool with the policy `least_loaded` a worker of
+    /// weight 2 is as loaded with two tasks as one of weight 1 with one.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
         self
     }
 
@@ -339,6 +352,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
             return Err(BuildError::NoHandlers);
         }
         within("the number of handlers", self.handlers.len(), HANDLERS_MAX)?;
+        within("the weight", self.weight as usize, WEIGHT_MAX)?;
         within("the credit", self.credit as usize, CREDIT_MAX as usize)?;
         let mut types: Vec<ActivityType> = Vec::with_capacity(self.handlers.len());
         let mut handlers = Vec::with_capacity(self.handlers.len());
@@ -374,6 +388,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
             node,
             identity: self.identity.unwrap_or_else(host::identity),
             credit: self.credit,
+            weight: self.weight,
             drain_timeout: self.drain_timeout,
             fail_fast: self.fail_fast,
         };

@@ -131,6 +131,7 @@ impl<F: Named, M: Manner> Dispatcher for Ours<F, M> {
             build: String::new(),
             labels: Vec::new(),
             capacity: credit,
+            weight: 1,
         };
         let session = SessionId::from_bytes((count as u128).to_be_bytes());
         let link = Arc::new(Nobody);
@@ -152,7 +153,7 @@ impl<F: Named, M: Manner> Dispatcher for Ours<F, M> {
 
     fn key(&self, pool: &PoolKey) -> Route {
         let route = self.engine.route(pool).expect("the pool's name is valid");
-        self.engine.set_policy(&route, M::POLICY);
+        self.engine.set_policy(&self.operator, route.key(), Some(M::POLICY)).expect("an operator");
         route
     }
 

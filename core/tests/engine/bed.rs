@@ -53,6 +53,7 @@ pub(crate) fn register(keys: &[&str], number: u64) -> Register {
         build: "test".to_owned(),
         labels: Vec::new(),
         capacity: 1_000,
+        weight: 1,
     }
 }
 

@@ -87,6 +87,11 @@ fn every_limit_of_a_registration_at_and_over() {
     assert!(try_register(&bed, &bed.operator, labels.clone()).is_ok());
     labels.labels.push((String::new(), String::new()));
     assert!(try_register(&bed, &bed.operator, labels).is_err());
+    let weight = |weight| Register { weight, ..register(&[POOL], 1) };
+    let judged = |number| try_register(&bed, &bed.operator, weight(number));
+    assert!(judged(100).is_ok());
+    assert!(matches!(judged(0), Err(RegisterError::Empty(_))));
+    assert!(matches!(judged(101), Err(RegisterError::Limit { max: 100, .. })));
     let capacity = |capacity| Register { capacity, ..register(&[POOL], 1) };
     assert!(try_register(&bed, &bed.operator, capacity(slipswitch_core::CREDIT_MAX)).is_ok());
     assert!(try_register(&bed, &bed.operator, capacity(slipswitch_core::CREDIT_MAX + 1)).is_err());

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slipswitch_core::{
-    CellFamily, DeadFilter, DrainScope, Drained, Hold, Instant, Namespace, Node, Notify, PoolKey,
-    SignalVerdict, TaskId, Verdicts, WorkerId,
+    CellFamily, DeadFilter, DrainScope, Drained, Hold, Instant, Namespace, Node, Notify, Policy,
+    PoolKey, SignalVerdict, TaskId, Verdicts, WorkerId,
 };
 
 use super::answer::{self, err};
@@ -137,6 +137,21 @@ impl Args<'_> {
         }
     }
 
+    /// The target is `pool:NAMESPACE/QUEUE/TYPE`; `default` takes back what was set.
+    fn policy(&self) -> Result<(PoolKey, Option<Policy>), m::Err> {
+        let ("pool", key) = self.scope() else {
+            return Err(malformed("the target is pool:NAMESPACE/QUEUE/TYPE"));
+        };
+        let policy = match self.needs("policy")? {
+            "default" => None,
+            word => Some(Policy::from_word(word).ok_or_else(|| {
+                let words = Policy::ALL.map(Policy::as_str).join(", ");
+                malformed(format!("the policy is one of {words}, default"))
+            })?),
+        };
+        Ok((pool(key)?, policy))
+    }
+
     fn dead(&self) -> Result<DeadFilter, m::Err> {
         let filter = m::Filter {
             namespace: self.get("namespace").map(str::to_owned),
@@ -202,6 +217,7 @@ impl<F: CellFamily> ServerSession<F> {
         const SIGNAL: u32 = m::AdminOp::Signal as u32;
         const SUPERSEDE: u32 = m::AdminOp::Supersede as u32;
         const RUN_NOW: u32 = m::AdminOp::RunNow as u32;
+        const POLICY: u32 = m::AdminOp::Policy as u32;
         let args = Args(admin);
         let (engine, principal) = (&self.engine, &self.principal);
         let link = Arc::clone(&self.link);
@@ -227,6 +243,10 @@ impl<F: CellFamily> ServerSession<F> {
                 let (namespace, owner) = (args.namespace()?, args.owner()?);
                 let generation = args.number("generation")?;
                 engine.supersede(principal, &namespace, &owner, generation, now).map(Done::Now)
+            }
+            POLICY => {
+                let (pool, policy) = args.policy()?;
+                engine.set_policy(principal, &pool, policy).map(|()| Done::Now(1))
             }
             RUN_NOW => {
                 let changed = engine.run_now(principal, args.task()?, now);

@@ -190,6 +190,14 @@ fn rare(spec: &m::TaskSpec, wall_clock: u64) -> Result<Option<Rare>, m::Err> {
         within("bytes of the idempotency key", key.len(), limits::KEY_MAX)?;
         rare.idempotency_key = key.clone();
     }
+    within("nodes to prefer", spec.prefer.len(), limits::PREFER_MAX)?;
+    let prefer = spec.prefer.iter().map(|node| Node::new(node));
+    rare.prefer =
+        prefer.collect::<Result<_, _>>().map_err(|e| err(WireCode::InvalidName, e.to_string()))?;
+    if let Some(key) = &spec.affinity_key {
+        within("bytes of the affinity key", key.len(), limits::KEY_MAX)?;
+        rare.affinity_key = key.clone();
+    }
     if let Some(trace) = &spec.trace {
         let m::Trace { parent, state, baggage } = &**trace;
         let size = parent.len().saturating_add(state.len()).saturating_add(baggage.len());
@@ -203,6 +211,8 @@ fn rare(spec: &m::TaskSpec, wall_clock: u64) -> Result<Option<Rare>, m::Err> {
         || rare.retention.is_some()
         || rare.resume_grace.is_some()
         || rare.trace.is_some()
+        || !rare.prefer.is_empty()
+        || !rare.affinity_key.is_empty()
         || !rare.idempotency_key.is_empty();
     Ok(asked.then_some(rare))
 }
@@ -211,10 +221,8 @@ fn rare(spec: &m::TaskSpec, wall_clock: u64) -> Result<Option<Rare>, m::Err> {
 fn unsupported(spec: &m::TaskSpec) -> Result<(), m::Err> {
     let asked = [
         ("durability", spec.durability == 1),
-        ("prefer", !spec.prefer.is_empty()),
         ("fairness_key", spec.fairness_key.is_some()),
         ("concurrency_key", spec.concurrency_key.is_some()),
-        ("affinity_key", spec.affinity_key.is_some()),
     ];
     match asked.iter().find(|(_, asked)| *asked) {
         None => Ok(()),
@@ -263,6 +271,7 @@ pub(super) fn register(frame: m::Register) -> Result<Register, m::Err> {
         build: frame.build_id,
         labels: frame.labels.into_iter().map(|pair| (pair.name, pair.value)).collect(),
         capacity: frame.capacity,
+        weight: frame.weight.max(1),
     })
 }
 

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use prost::Message;
 use slipswitch_core::{
     ActivityType, CellFamily, Class, DeadFilter, DeadLetter, Engine, Fingerprint, Hold, HoldStatus,
-    Instant, InvalidName, Namespace, Policy, PoolStatus, Principal, Reason, TaskFilter, TaskId,
-    TaskQueue, TaskState, TaskStatus, WorkerStatus,
+    Instant, InvalidName, Namespace, PoolStatus, Principal, Reason, TaskFilter, TaskId, TaskQueue,
+    TaskState, TaskStatus, WorkerStatus,
 };
 
 use super::answer::{class, err, pairs, task_id};
@@ -314,10 +314,6 @@ fn worker_info(worker: &WorkerStatus, now: Instant) -> m::WorkerInfo {
 }
 
 fn pool_info(pool: &PoolStatus) -> m::PoolInfo {
-    let policy = match pool.policy {
-        Policy::Strict => "strict",
-        _ => "round_robin",
-    };
     m::PoolInfo {
         namespace: pool.key.namespace.as_str().to_owned(),
         task_queue: pool.key.task_queue.as_str().to_owned(),
@@ -326,7 +322,7 @@ fn pool_info(pool: &PoolStatus) -> m::PoolInfo {
         waiting: pool.waiting,
         credit: pool.credit,
         in_flight: pool.in_flight,
-        policy: policy.to_owned(),
+        policy: pool.policy.as_str().to_owned(),
         ..m::PoolInfo::default()
     }
 }

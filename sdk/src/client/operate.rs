@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use slipswitch_core::{DrainScope, Hold, TaskId, WorkerId};
+use slipswitch_core::{DrainScope, Hold, Policy, PoolKey, TaskId, WorkerId};
 use slipswitch_net::proto::messages as m;
 
 use super::ask::{state_word, task_info};
@@ -259,6 +259,25 @@ impl Client {
     pub async fn run_now(&self, id: TaskId) -> Result<bool, QueryError> {
         let done = self.command(m::AdminOp::RunNow, id.to_string(), Vec::new()).await?;
         Ok(done > 0)
+    }
+
+    /// Sets how the workers of a pool are chosen; the server's default if no policy is given. The
+    /// pool need not exist yet, and what is set lasts until the server ends.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses or is not reached.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the command back.
+    pub async fn set_policy(
+        &self,
+        pool: &PoolKey,
+        policy: Option<Policy>,
+    ) -> Result<(), QueryError> {
+        let args = vec![pair("policy", policy.map_or("default", Policy::as_str))];
+        self.command(m::AdminOp::Policy, format!("pool:{pool}"), args).await.map(drop)
     }
 
     /// Holds the tasks of an owner, pool or namespace: when this returns none is given to a worker

@@ -192,6 +192,8 @@ pub(super) fn spec(pool: &PoolKey, require: Option<&Node>, options: &SubmitOptio
         owner_key: options.owner_key.clone(),
         ordinal: options.ordinal,
         generation: options.generation,
+        prefer: options.prefer.clone(),
+        affinity_key: Some(options.affinity.clone()).filter(|key| !key.is_empty()),
         require: require.map(|node| node.as_str().to_owned()),
         retry: options.retry.as_ref().map(|policy| Box::new(retry(policy))),
         schedule_to_start: options.schedule_to_start.map(millis),

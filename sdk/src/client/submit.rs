@@ -40,6 +40,10 @@ macro_rules! options {
             task_queue(task_queue: impl Into<String>);
             /// As [`SubmitOptions::require`].
             require(node: impl Into<String>);
+            /// As [`SubmitOptions::prefer`].
+            prefer(node: impl Into<String>);
+            /// As [`SubmitOptions::affinity`].
+            affinity(key: impl Into<Bytes>);
             /// As [`SubmitOptions::content_type`].
             content_type(content_type: impl Into<String>);
             /// As [`SubmitOptions::header`].

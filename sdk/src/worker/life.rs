@@ -299,7 +299,7 @@ impl WorkerLife {
             build_id: String::new(),
             capacity: config.credit,
             capabilities: Vec::new(),
-            weight: 0,
+            weight: config.weight,
         }
     }
 

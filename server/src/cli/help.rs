@@ -190,6 +190,11 @@ Examples:
   slip pools list
   slip pools list -o jsonl";
 
+pub(super) const POOLS_SET_EXAMPLES: &str = "\
+Examples:
+  slip pools set main/default/resize --policy least_loaded
+  slip pools set main/default/resize --policy default";
+
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   slip completions bash > /etc/bash_completion.d/slip

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
-use slipswitch_core::{ActivityType, Namespace, Node, PoolKey, TaskId, TaskQueue};
+use slipswitch_core::{ActivityType, Namespace, Node, Policy, PoolKey, TaskId, TaskQueue};
 
 use help::{
     COMPLETIONS_EXAMPLES, DEAD_LIST_EXAMPLES, DEAD_REQUEUE_EXAMPLES, DEAD_SHOW_EXAMPLES,
     DEMO_EXAMPLES, DEV_EXAMPLES, DRAIN_EXAMPLES, EXIT_CODES, HOLD_EXAMPLES, MAN_EXAMPLES,
-    POOLS_LIST_EXAMPLES, SERVE_EXAMPLES, SUBMIT_EXAMPLES, SUBMIT_LONG, TASKS_CANCEL_EXAMPLES,
-    TASKS_GET_EXAMPLES, TASKS_LIST_EXAMPLES, TASKS_RESULT_EXAMPLES, TASKS_RUN_NOW_EXAMPLES,
-    TASKS_SIGNAL_EXAMPLES, WORKER_EXAMPLES, WORKER_LONG, WORKERS_CORDON_EXAMPLES,
-    WORKERS_DESCRIBE_EXAMPLES, WORKERS_DRAIN_EXAMPLES, WORKERS_EVICT_EXAMPLES,
-    WORKERS_LIST_EXAMPLES,
+    POOLS_LIST_EXAMPLES, POOLS_SET_EXAMPLES, SERVE_EXAMPLES, SUBMIT_EXAMPLES, SUBMIT_LONG,
+    TASKS_CANCEL_EXAMPLES, TASKS_GET_EXAMPLES, TASKS_LIST_EXAMPLES, TASKS_RESULT_EXAMPLES,
+    TASKS_RUN_NOW_EXAMPLES, TASKS_SIGNAL_EXAMPLES, WORKER_EXAMPLES, WORKER_LONG,
+    WORKERS_CORDON_EXAMPLES, WORKERS_DESCRIBE_EXAMPLES, WORKERS_DRAIN_EXAMPLES,
+    WORKERS_EVICT_EXAMPLES, WORKERS_LIST_EXAMPLES,
 };
 use unit::{Size, Span};
 
@@ -101,7 +101,7 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
     /// Submit tasks [write]
     #[command(after_help = SUBMIT_EXAMPLES, after_long_help = SUBMIT_LONG)]
-    Submit(SubmitArgs),
+    Submit(Box<SubmitArgs>),
     /// Look at tasks, cancel them, send them signals [read, write, destructive]
     #[command(subcommand)]
     Tasks(TasksCommand),
@@ -396,6 +396,44 @@ pub(crate) enum PoolsCommand {
     /// List the pools that have workers or tasks [read]
     #[command(after_help = POOLS_LIST_EXAMPLES)]
     List,
+    /// Set how the workers of a pool are chosen, until the server ends [write]
+    #[command(after_help = POOLS_SET_EXAMPLES)]
+    Set {
+        /// The pool: NAMESPACE/QUEUE/TYPE
+        pool: PoolKey,
+        /// How its workers are chosen
+        #[arg(long)]
+        policy: PolicyWord,
+    },
+}
+
+/// How the workers of a pool are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum PolicyWord {
+    /// The server's default
+    Default,
+    /// In turn
+    RoundRobin,
+    /// In turn, exactly, across all threads
+    Strict,
+    /// The less loaded of two that are drawn
+    LeastLoaded,
+    /// By the task's affinity key
+    Sticky,
+}
+
+impl PolicyWord {
+    /// None for the default.
+    pub(crate) const fn policy(self) -> Option<Policy> {
+        match self {
+            Self::Default => None,
+            Self::RoundRobin => Some(Policy::RoundRobin),
+            Self::Strict => Some(Policy::Strict),
+            Self::LeastLoaded => Some(Policy::LeastLoaded),
+            Self::Sticky => Some(Policy::Sticky),
+        }
+    }
 }
 
 /// `slip demo`.
@@ -458,6 +496,10 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) slots: u16,
+    /// Its share in pools with the policy least_loaded, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) weight: u32,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     /// The node of this worker; tasks that require it run here
@@ -499,6 +541,12 @@ pub(crate) struct SubmitArgs {
     /// Run only on this node, and wait for it
     #[arg(long, value_name = "NODE")]
     pub(crate) require: Option<Node>,
+    /// Run on this node while a worker there has room; may be given 8 times
+    #[arg(long, value_name = "NODE")]
+    pub(crate) prefer: Vec<Node>,
+    /// In a pool with the policy sticky, the same key goes to the same worker
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) affinity: Option<String>,
     /// Wait for the outcome, at most this long
     #[arg(long, value_name = "DUR", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "365d")]

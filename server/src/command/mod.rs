@@ -30,7 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Report> {
         Command::Dev(args) => dev::run(&args, format),
         Command::Serve(args) => serve::run(&args, format),
         Command::Worker(args) => worker::run(server, args),
-        Command::Submit(args) => submit::run(server, args, format),
+        Command::Submit(args) => submit::run(server, *args, format),
         Command::Tasks(command) => {
             let reach = Reach::new(server)?;
             match command {
@@ -79,6 +79,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Report> {
             }
         }
         Command::Pools(PoolsCommand::List) => survey::pools(&Reach::new(server)?, format),
+        Command::Pools(PoolsCommand::Set { pool, policy }) => {
+            operate::set_policy(&Reach::new(server)?, &pool, policy.policy(), format)
+        }
         Command::Completions { shell } => paper::completions(shell),
         Command::Man { dir } => paper::manual(&dir),
     }

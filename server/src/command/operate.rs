@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
-use slipswitch::{Client, DrainScope, Hold, HoldInfo, QueryError, TaskId, WorkerId};
+use slipswitch::{
+    Client, DrainScope, Hold, HoldInfo, Policy, PoolKey, QueryError, TaskId, WorkerId,
+};
 
 use super::{Reach, failing, runtime};
 use crate::cli::{CancelArgs, Format, HoldArgs, HoldKind, ScopeArgs};
@@ -112,6 +114,25 @@ pub(super) fn run_now(reach: &Reach, id: TaskId, format: Format) -> Result<Exit,
         false => format!("{id} waits for a worker already"),
     };
     say(format, &text, &RanNow { task_id: id.to_string(), changed })
+}
+
+#[derive(Debug, Serialize)]
+struct PolicySet {
+    pool: String,
+    policy: &'static str,
+}
+
+/// Sets how the workers of a pool are chosen.
+pub(super) fn set_policy(
+    reach: &Reach,
+    pool: &PoolKey,
+    policy: Option<Policy>,
+    format: Format,
+) -> Result<Exit, Report> {
+    carry_out(reach, async |client| client.set_policy(pool, policy).await)?;
+    let policy = policy.map_or("default", Policy::as_str);
+    let text = format!("{pool} goes by {policy}");
+    say(format, &text, &PolicySet { pool: pool.to_string(), policy })
 }
 
 /// The scope of one worker.

@@ -87,6 +87,12 @@ fn options(args: &SubmitArgs) -> SubmitOptions {
     if let Some(node) = &args.require {
         options = options.require(node.as_str());
     }
+    for node in &args.prefer {
+        options = options.prefer(node.as_str());
+    }
+    if let Some(key) = &args.affinity {
+        options = options.affinity(key.clone());
+    }
     if let Some(limit) = args.schedule_to_start {
         options = options.schedule_to_start(limit.0);
     }

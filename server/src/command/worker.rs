@@ -27,6 +27,7 @@ async fn serve(reach: &Reach, args: WorkerArgs, program: Option<Program>) -> Res
         .namespace(args.place.namespace.as_str())
         .task_queue(args.place.queue.as_str())
         .credit(args.slots.into())
+        .weight(args.weight)
         .fail_fast()
         .on_event(tell);
     worker = match &args.node {

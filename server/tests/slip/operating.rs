@@ -166,3 +166,49 @@ fn workers_are_described_and_put_out() {
     let workers = served.run(&["workers", "list", "-o", "json"]).json();
     assert_ne!(workers[0]["worker"], 1);
 }
+
+#[test]
+fn a_pool_is_given_a_policy() {
+    let served = Served::start();
+    let pool = "main/default/t";
+    let set = |policy: &str| served.run(&["pools", "set", pool, "--policy", policy]);
+    assert_eq!(set("sticky").ok(), format!("{pool} goes by sticky\n"));
+    let _workers: Vec<_> = (1..=3)
+        .map(|weight: u32| {
+            let weight = weight.to_string();
+            served.worker(&[
+                "--type",
+                "t",
+                "--echo",
+                "--weight",
+                &weight,
+                "--node",
+                &format!("n{weight}"),
+            ])
+        })
+        .collect();
+    let policy = || {
+        let pools: serde_json::Value =
+            serde_json::from_str(&served.run(&["pools", "list", "-o", "json"]).ok()).expect("JSON");
+        pools[0]["policy"].clone()
+    };
+    let run = |more: &[&str]| {
+        let args = ["submit", "t", "[1]", "--wait"];
+        assert_eq!(served.run(&[&args, more].concat()).ok(), "[1]\n");
+    };
+    run(&["--affinity", "one key"]);
+    assert_eq!(policy(), "sticky");
+    for word in ["least_loaded", "strict", "round_robin"] {
+        set(word).ok();
+        run(&["--prefer", "n1", "--prefer", "n2"]);
+        assert_eq!(policy(), word);
+    }
+    set("sticky").ok();
+    set("default").ok();
+    assert_eq!(policy(), "round_robin");
+    assert_eq!(set("fastest").code, Some(2));
+    assert_eq!(served.run(&["pools", "set", "main/t", "--policy", "strict"]).code, Some(2));
+    let mut nine = vec!["submit", "t", "[1]"];
+    nine.extend(["--prefer", "n"].repeat(9));
+    served.run(&nine).refused(2, "input", &["prefer", "8"]);
+}
