@@ -192,8 +192,8 @@ Examples:
 
 pub(super) const POOLS_SET_EXAMPLES: &str = "\
 Examples:
-  slip pools set main/default/resize --policy least_loaded
-  slip pools set main/default/resize --policy default";
+  slip pools set default/default/resize --policy least_loaded
+  slip pools set default/default/resize --policy default";
 
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
