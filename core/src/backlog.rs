@@ -100,6 +100,12 @@ impl Backlog {
         }
     }
 
+    /// The oldest of the unpinned tasks, and of those of each node.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = &StdArc<Task>> {
+        let queues = std::iter::once(&self.any).chain(self.pinned.values());
+        queues.filter_map(|queue| queue.0.front())
+    }
+
     /// Says whether a task waits that any worker may run.
     pub(crate) fn wants_any(&self) -> bool {
         !self.any.0.is_empty()

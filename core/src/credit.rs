@@ -72,8 +72,16 @@ impl State {
     }
 
     #[inline]
-    pub(crate) const fn has_room(self) -> bool {
+    const fn has_room(self) -> bool {
         self.in_flight() < self.limit()
+    }
+
+    /// Says whether a reservation for a worker of this generation would succeed.
+    pub(crate) const fn takes(self, generation: u32) -> bool {
+        self.generation() == generation
+            && !self.is_closed()
+            && !self.is_draining()
+            && self.has_room()
     }
 
     const fn with_limit(self, limit: u32) -> Self {

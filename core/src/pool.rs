@@ -78,7 +78,7 @@ impl Policy {
     }
 
     /// The policy of a number, the default if there is none.
-    pub(crate) const fn of(number: u32) -> Self {
+    const fn of(number: u32) -> Self {
         match number {
             1 => Self::Strict,
             2 => Self::LeastLoaded,
@@ -141,11 +141,22 @@ impl Pool {
         }
     }
 
-    /// The number of its policy.
-    #[inline]
-    pub(crate) fn policy(&self) -> u32 {
+    pub(crate) fn policy(&self) -> Policy {
         // Relaxed: a setting; each value selects a right worker.
-        self.policy.load(Ordering::Relaxed)
+        Policy::of(self.policy.load(Ordering::Relaxed))
+    }
+
+    /// Says whether a worker is chosen by the ticket alone.
+    #[inline]
+    pub(crate) fn goes_in_turn(&self) -> bool {
+        // Relaxed: as above.
+        self.policy.load(Ordering::Relaxed) <= Policy::Strict as u32
+    }
+
+    #[inline]
+    pub(crate) fn is_strict(&self) -> bool {
+        // Relaxed: as above.
+        self.policy.load(Ordering::Relaxed) != Policy::RoundRobin as u32
     }
 
     pub(crate) fn set_policy(&self, policy: Policy) {

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::limits::PLACEMENTS_PER_TURN;
 use crate::mutant::mutant;
 use crate::pool::{Pass, Pool};
+use crate::select::Chosen;
 use crate::snapshot::{Entry, PoolView, Snapshot};
 use crate::sync::StdArc;
 use crate::table::Table;
@@ -171,6 +172,9 @@ impl<F: CellFamily> Engine<F> {
             }
             self.give_on(member, entry.map(|entry| &*entry.worker), run);
         }
+        if let Some(found) = self.next_wished(pool, pass, sight, run) {
+            return Some(found);
+        }
         let view = sight.view.as_ref()?;
         let find = |member: Member| {
             let entry = sight.entry(member)?;
@@ -187,6 +191,34 @@ impl<F: CellFamily> Engine<F> {
             nodes.iter().find_map(|node| waiting.take_or_arm(pool, view, Some(node), find))
         })?;
         sight.entry(member).map(|entry| (member, entry))
+    }
+
+    /// The free credit of the worker that a pool's policy, or the wish of a task that waits in it,
+    /// would choose. Nothing where all go in turn and none has a wish, which is the rule.
+    fn next_wished<'a>(
+        &self,
+        pool: &StdArc<Pool>,
+        pass: &mut Pass<'_>,
+        sight: &'a Sight,
+        run: &mut RunList,
+    ) -> Option<(Member, &'a Entry)> {
+        sight.view.as_ref()?;
+        let in_turn = pool.goes_in_turn();
+        let first = pass.waiting(|waiting| {
+            waiting.backlog.drop_ended();
+            let mut heads = waiting.backlog.heads();
+            heads.find(|task| !in_turn || !task.options().rare().prefer.is_empty()).cloned()
+        })?;
+        let snapshot = self.registry.load();
+        let chosen = self.registry.choose_for(&snapshot, pool, first.options());
+        let Chosen::Reserved(member, ..) = chosen else { return None };
+        drop(snapshot);
+        let entry = sight.entry(member);
+        if entry.is_none() {
+            // It came after this pass had looked: the pass that its coming causes will see it.
+            self.give_on(member, None, run);
+        }
+        entry.map(|entry| (member, entry))
     }
 
     fn give_tokens_on(&self, pass: &mut Pass<'_>, sight: &Sight, run: &mut RunList) {

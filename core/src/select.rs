@@ -125,12 +125,23 @@ impl<F: CellFamily> Registry<F> {
     /// Selects a worker of the pool, on `node` if one is given.
     #[inline]
     pub(crate) fn select(&self, pool: &Pool, node: Option<&Node>) -> Selection<'_, F> {
+        if !pool.goes_in_turn() {
+            return self.select_by_load_or_key(pool, node);
+        }
         let snapshot = self.load();
-        self.selected(self.choose(&snapshot, pool, node, &[]))
+        self.selected(self.choose_in_turn(&snapshot, pool, node))
+    }
+
+    /// Whole and apart: one call that leaves a [`Chosen`] in memory would have the way in turn read
+    /// its own back from there, which costs one instruction in twenty.
+    #[cold]
+    #[inline(never)]
+    fn select_by_load_or_key(&self, pool: &Pool, node: Option<&Node>) -> Selection<'_, F> {
+        let snapshot = self.load();
+        self.selected(self.choose_by_load_or_key(&snapshot, pool, node, &[]))
     }
 
     /// Selects a worker of the pool for a task with these options.
-    #[inline]
     pub(crate) fn select_for(&self, pool: &Pool, options: &TaskOptions) -> Selection<'_, F> {
         let snapshot = self.load();
         self.selected(self.choose_for(&snapshot, pool, options))
@@ -163,12 +174,56 @@ impl<F: CellFamily> Registry<F> {
         {
             return chosen;
         }
-        self.choose(snapshot, pool, options.require.as_ref(), &rare.affinity_key)
+        if pool.goes_in_turn() {
+            self.choose_in_turn(snapshot, pool, options.require.as_ref())
+        } else {
+            let node = options.require.as_ref();
+            self.choose_by_load_or_key(snapshot, pool, node, &rare.affinity_key)
+        }
     }
 
-    /// Chooses within a snapshot that the caller holds.
+    /// Chooses by the ticket alone, within a snapshot that the caller holds.
     #[inline]
-    pub(crate) fn choose(
+    fn choose_in_turn(&self, snapshot: &Snapshot, pool: &Pool, node: Option<&Node>) -> Chosen<'_> {
+        let Some(view) = snapshot.view(pool) else { return Chosen::NoWorker };
+        if view.is_drained {
+            return Chosen::Draining;
+        }
+        let Some((members, cursor)) = Self::slice(view, pool, node) else {
+            return Chosen::NoWorker;
+        };
+        let strict = pool.is_strict();
+        let block = if strict { None } else { cursor.block() };
+        let ticket = cursor.draw(block);
+        match self.first_with_room(members, ticket) {
+            Found::Taken { member, word, refused, was_idle } => {
+                if !strict {
+                    cursor.observe(block, was_idle);
+                }
+                Self::reserved(snapshot, members.len(), member, word, ticket, refused)
+            }
+            Found::Full => Chosen::NoCapacity,
+            Found::Leaving => Chosen::Draining,
+        }
+    }
+
+    /// Those who may be asked, and whose turn it is among them. None if there are none.
+    #[inline]
+    fn slice<'s>(
+        view: &'s PoolView,
+        pool: &'s Pool,
+        node: Option<&Node>,
+    ) -> Option<(&'s Roster<Member>, &'s Cursor)> {
+        match node {
+            None => Some((&view.members, &pool.cursor)),
+            Some(node) => view.slice(node).map(|slice| (&slice.members, &*slice.cursor)),
+        }
+    }
+
+    /// The policies that look at the workers or at the task before they ask.
+    #[cold]
+    #[inline(never)]
+    fn choose_by_load_or_key(
         &self,
         snapshot: &Snapshot,
         pool: &Pool,
@@ -179,50 +234,10 @@ impl<F: CellFamily> Registry<F> {
         if view.is_drained {
             return Chosen::Draining;
         }
-        let (members, cursor) = match node {
-            None => (&view.members, &pool.cursor),
-            Some(node) => match view.slice(node) {
-                Some(slice) => (&slice.members, &*slice.cursor),
-                None => return Chosen::NoWorker,
-            },
+        let Some((members, cursor)) = Self::slice(view, pool, node) else {
+            return Chosen::NoWorker;
         };
-        let policy = pool.policy();
-        if policy > Policy::Strict as u32 {
-            return self.choose_by_load_or_key(snapshot, policy, members, cursor, affinity);
-        }
-        let strict = policy != Policy::RoundRobin as u32;
-        let block = if strict { None } else { cursor.block() };
-        let ticket = cursor.draw(block);
-        match self.first_with_room(members, ticket) {
-            Found::Taken { member, word, refused, was_idle } => {
-                if !strict {
-                    cursor.observe(block, was_idle);
-                }
-                let decision = Decision {
-                    generation: snapshot.generation,
-                    ticket,
-                    candidates: members.len() as u32,
-                    refused,
-                };
-                Chosen::Reserved(member, word, decision)
-            }
-            Found::Full => Chosen::NoCapacity,
-            Found::Leaving => Chosen::Draining,
-        }
-    }
-
-    /// The policies that look at the workers or at the task before they ask.
-    #[cold]
-    #[inline(never)]
-    fn choose_by_load_or_key(
-        &self,
-        snapshot: &Snapshot,
-        policy: u32,
-        members: &Roster<Member>,
-        cursor: &Cursor,
-        affinity: &[u8],
-    ) -> Chosen<'_> {
-        match Policy::of(policy) {
+        match pool.policy() {
             Policy::Sticky if !affinity.is_empty() => {
                 self.by_affinity(snapshot, members, hash(affinity))
             }
@@ -256,7 +271,7 @@ impl<F: CellFamily> Registry<F> {
                 && let Reserve::Taken { .. } = word.reserve(member.generation)
             {
                 let refused = at as u32;
-                return Self::reserved(snapshot, members, member, word, ticket, refused);
+                return Self::reserved(snapshot, members.len(), member, word, ticket, refused);
             }
         }
         self.in_turn(snapshot, members, ticket, 2)
@@ -280,18 +295,18 @@ impl<F: CellFamily> Registry<F> {
             if let Some(word) = self.slab.word(member.slot)
                 && let Reserve::Taken { .. } = word.reserve(member.generation)
             {
-                return Self::reserved(snapshot, members, member, word, key, refused);
+                return Self::reserved(snapshot, members.len(), member, word, key, refused);
             }
             refused += 1;
         }
         let open = members.iter().filter_map(rank).filter(|(_, _, member)| {
-            self.slab.word(member.slot).is_some_and(|word| word.peek().has_room())
+            self.slab.word(member.slot).is_some_and(|word| word.peek().takes(member.generation))
         });
         if let Some((.., member)) = open.max_by_key(|(rank, id, _)| (*rank, *id))
             && let Some(word) = self.slab.word(member.slot)
             && let Reserve::Taken { .. } = word.reserve(member.generation)
         {
-            return Self::reserved(snapshot, members, member, word, key, refused);
+            return Self::reserved(snapshot, members.len(), member, word, key, refused);
         }
         self.in_turn(snapshot, members, key, refused)
     }
@@ -301,7 +316,7 @@ impl<F: CellFamily> Registry<F> {
     #[cold]
     #[inline(never)]
     fn preferred(&self, snapshot: &Snapshot, pool: &Pool, nodes: &[Node]) -> Option<Chosen<'_>> {
-        let view: &PoolView = snapshot.view(pool)?;
+        let view = snapshot.view(pool)?;
         if view.is_drained {
             return None;
         }
@@ -327,13 +342,8 @@ impl<F: CellFamily> Registry<F> {
             if let Some(word) = self.slab.word(member.slot)
                 && let Reserve::Taken { .. } = word.reserve(member.generation)
             {
-                let decision = Decision {
-                    generation: snapshot.generation,
-                    ticket,
-                    candidates: count as u32,
-                    refused: asked as u32,
-                };
-                return Some(Chosen::Reserved(member, word, decision));
+                let asked = asked as u32;
+                return Some(Self::reserved(snapshot, count, member, word, ticket, asked));
             }
         }
         None
@@ -348,23 +358,24 @@ impl<F: CellFamily> Registry<F> {
     ) -> Chosen<'_> {
         match self.first_with_room(members, ticket) {
             Found::Taken { member, word, refused, .. } => {
-                Self::reserved(snapshot, members, member, word, ticket, asked + refused)
+                Self::reserved(snapshot, members.len(), member, word, ticket, asked + refused)
             }
             Found::Full => Chosen::NoCapacity,
             Found::Leaving => Chosen::Draining,
         }
     }
 
-    fn reserved<'a>(
+    #[inline]
+    const fn reserved<'a>(
         snapshot: &Snapshot,
-        members: &Roster<Member>,
+        candidates: usize,
         member: Member,
         word: &'a Word,
         ticket: u64,
         refused: u32,
     ) -> Chosen<'a> {
         let generation = snapshot.generation;
-        let candidates = members.len() as u32;
+        let candidates = candidates as u32;
         Chosen::Reserved(member, word, Decision { generation, ticket, candidates, refused })
     }
 

@@ -317,7 +317,7 @@ impl<F: CellFamily> Engine<F> {
                 waiting: pool.waiting(),
                 credit,
                 in_flight,
-                policy: Policy::of(pool.policy()),
+                policy: pool.policy(),
             });
         });
         pools.sort_by(|a, b| a.key.cmp(&b.key));

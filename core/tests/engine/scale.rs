@@ -89,6 +89,39 @@ fn select_allocates_nothing() {
 }
 
 #[test]
+fn no_policy_allocates() {
+    use slipswitch_core::{Node, Policy, TaskOptions};
+    let mut bed = Bed::new();
+    let _plain: Vec<_> = (0..20).map(|_| bed.worker(&["main/default/work"], 2)).collect();
+    let _there: Vec<_> = (0..20).map(|_| bed.worker_on(&["main/default/work"], 2, "box")).collect();
+    let route = bed.route("main/default/work");
+    let mut keyed = TaskOptions::default();
+    keyed.rare_mut().affinity_key = bytes::Bytes::from_static(b"key");
+    let mut prefers = TaskOptions::default();
+    prefers.rare_mut().prefer = vec![Node::new("box").expect("a node")];
+    let mut requires = keyed.clone();
+    requires.require = Some(Node::new("box").expect("a node"));
+    let mut held = Vec::with_capacity(400);
+    for policy in Policy::ALL {
+        let key = route.key();
+        bed.engine.set_policy(&bed.operator, key, Some(policy)).expect("an operator");
+        for warm in [true, false] {
+            let before = allocations();
+            for options in [&TaskOptions::default(), &keyed, &prefers, &requires] {
+                for _ in 0..100 {
+                    drop(bed.engine.select_for(&route, options));
+                }
+                // All that there is, and then in vain.
+                held.extend((0..100).map(|_| bed.engine.select_for(&route, options)));
+                held.clear();
+            }
+            let made = allocations() - before;
+            assert!(warm || made == 0, "{policy:?}: {made} allocations");
+        }
+    }
+}
+
+#[test]
 fn address_round_trips() {
     use slipswitch_core::Address;
     let names = ["a", "Z9", "box-7", "x.y_z", &"n".repeat(128)];

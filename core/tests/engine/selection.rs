@@ -533,3 +533,67 @@ fn only_an_operator_sets_a_policy() {
     assert_eq!(set(&Principal::new("nobody", [])), Err(AdminError::NotFound));
     assert_eq!(set(&bed.operator), Ok(()));
 }
+
+/// What was submitted with a delay is placed by the pool's pass, and not by the submit.
+#[test]
+fn a_task_that_waited_goes_by_the_policy_too() {
+    let delayed = |mut options: TaskOptions| {
+        options.rare_mut().delay = Some(Duration::from_secs(1));
+        options
+    };
+    // The same key goes to the same worker, whichever way its tasks are placed.
+    let mut bed = Bed::new();
+    let workers: Vec<_> = (0..8).map(|n| named(&mut bed, &format!("w{n}"), 1, 100)).collect();
+    bed.set_policy(Policy::Sticky);
+    let first = hold(&bed, &bed.route(POOL), &wish(b"key", &[])).worker_id();
+    for _ in 0..40 {
+        bed.submit_with(POOL, delayed(wish(b"key", &[])));
+    }
+    bed.pass(Duration::from_secs(2));
+    for worker in &workers {
+        let expected = if worker.worker_id() == first { 40 } else { 0 };
+        assert_eq!(worker.load().1, expected);
+    }
+    // The node that is preferred, while it has room; then anybody.
+    let mut bed = Bed::new();
+    let near = bed.worker_on(&[POOL], 10, "near");
+    let far: Vec<_> = (0..3).map(|_| bed.worker_on(&[POOL], 10, "far")).collect();
+    for _ in 0..10 {
+        bed.submit_with(POOL, delayed(wish(&[], &["near"])));
+    }
+    bed.pass(Duration::from_secs(2));
+    assert_eq!(near.load().1, 10);
+    for _ in 0..10 {
+        bed.submit_with(POOL, delayed(wish(&[], &["near"])));
+    }
+    bed.pass(Duration::from_secs(2));
+    assert_eq!(far.iter().map(|worker| worker.load().1).sum::<u32>(), 10);
+    // Load is levelled: of two workers the one with half the credit gets half as much.
+    let mut bed = Bed::new();
+    let (small, large) = (bed.worker(&[POOL], 20), bed.worker(&[POOL], 40));
+    bed.set_policy(Policy::LeastLoaded);
+    for _ in 0..30 {
+        bed.submit_with(POOL, delayed(TaskOptions::default()));
+    }
+    bed.pass(Duration::from_secs(2));
+    assert_eq!((small.load().1, large.load().1), (10, 20));
+}
+
+#[test]
+fn sticky_passes_over_those_who_leave() {
+    let mut bed = Bed::new();
+    let workers: Vec<_> = (0..20).map(|n| named(&mut bed, &format!("w{n}"), 1, 1)).collect();
+    let route = bed.route(POOL);
+    bed.set_policy(Policy::Sticky);
+    let options = wish(b"one key", &[]);
+    let order: Vec<_> = {
+        let held: Vec<_> = (0..20).map(|_| hold(&bed, &route, &options)).collect();
+        held.iter().map(Reservation::worker_id).collect()
+    };
+    // The eight that rank first are full, and the ninth leaves: the tenth is next.
+    let held: Vec<_> = (0..8).map(|_| hold(&bed, &route, &options)).collect();
+    assert!(held.iter().map(Reservation::worker_id).eq(order[..8].iter().copied()));
+    bed.drain(DrainScope::Worker(order[8]));
+    assert_eq!(hold(&bed, &route, &options).worker_id(), order[9]);
+    drop(workers);
+}

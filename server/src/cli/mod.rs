@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use slipswitch_core::{ActivityType, Namespace, Node, Policy, PoolKey, TaskId, TaskQueue};
 
@@ -402,38 +403,20 @@ pub(crate) enum PoolsCommand {
         /// The pool: NAMESPACE/QUEUE/TYPE
         pool: PoolKey,
         /// How its workers are chosen
-        #[arg(long)]
-        policy: PolicyWord,
+        #[arg(long, value_parser = policy_arg())]
+        policy: PolicyArg,
     },
 }
 
-/// How the workers of a pool are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum PolicyWord {
-    /// The server's default
-    Default,
-    /// In turn
-    RoundRobin,
-    /// In turn, exactly, across all threads
-    Strict,
-    /// The less loaded of two that are drawn
-    LeastLoaded,
-    /// By the task's affinity key
-    Sticky,
-}
+/// A policy, or the server's default.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PolicyArg(pub(crate) Option<Policy>);
 
-impl PolicyWord {
-    /// None for the default.
-    pub(crate) const fn policy(self) -> Option<Policy> {
-        match self {
-            Self::Default => None,
-            Self::RoundRobin => Some(Policy::RoundRobin),
-            Self::Strict => Some(Policy::Strict),
-            Self::LeastLoaded => Some(Policy::LeastLoaded),
-            Self::Sticky => Some(Policy::Sticky),
-        }
-    }
+/// The words for policies, and `default`.
+fn policy_arg() -> impl TypedValueParser<Value = PolicyArg> {
+    let words = Policy::ALL.iter().map(|policy| policy.as_str()).chain(["default"]);
+    PossibleValuesParser::new(words.map(PossibleValue::new))
+        .map(|word| PolicyArg(Policy::from_word(&word)))
 }
 
 /// `slip demo`.

@@ -80,7 +80,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Report> {
         }
         Command::Pools(PoolsCommand::List) => survey::pools(&Reach::new(server)?, format),
         Command::Pools(PoolsCommand::Set { pool, policy }) => {
-            operate::set_policy(&Reach::new(server)?, &pool, policy.policy(), format)
+            operate::set_policy(&Reach::new(server)?, &pool, policy.0, format)
         }
         Command::Completions { shell } => paper::completions(shell),
         Command::Man { dir } => paper::manual(&dir),
