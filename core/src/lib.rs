@@ -92,6 +92,6 @@ pub use signal::{SignalVerdict, Verdicts};
 pub use status::{PoolStatus, Reason, TaskFilter, TaskStatus, WorkerStatus};
 pub use submit::{Refused, SubmitError, Submitted};
 pub use task::{NewTask, Rare, Task, TaskOptions, TaskState, Trace};
-pub use text::Text;
+pub use text::{Text, cut};
 pub use time::Instant;
 pub use timer::TIMER_TICK;

@@ -83,6 +83,15 @@ impl fmt::Debug for Text {
     }
 }
 
+/// Cuts a text to at most so many bytes, between two characters.
+pub fn cut(text: &mut String, bytes_max: usize) {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use slipswitch_core::cut;
+
 use crate::context::CancelReason;
 
 /// The longest message of a failure in bytes; a longer one is cut.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024;
+/// The longest code of a failure in bytes; a longer one is cut.
+const CODE_BYTES_MAX: usize = 256;
 /// The largest details of a failure in bytes; larger ones are left out.
 pub const DETAILS_BYTES_MAX: usize = 16 * 1024;
 
@@ -96,13 +100,7 @@ impl Failure {
 
     pub(crate) fn new(class: FailureClass, code: &str, message: impl fmt::Display) -> Self {
         let mut message = message.to_string();
-        if message.len() > MESSAGE_BYTES_MAX {
-            let mut end = MESSAGE_BYTES_MAX;
-            while !message.is_char_boundary(end) {
-                end -= 1;
-            }
-            message.truncate(end);
-        }
+        cut(&mut message, MESSAGE_BYTES_MAX);
         Self { class, code: code.to_owned(), message, details: Bytes::new(), retry_after: None }
     }
 
@@ -113,10 +111,11 @@ impl Failure {
         self
     }
 
-    /// Names the failure for programs: `card-refused`.
+    /// Names the failure for programs: `card-refused`. What is over 256 bytes is cut off.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = code.into();
+        cut(&mut self.code, CODE_BYTES_MAX);
         self
     }
 

@@ -10,8 +10,8 @@ use super::event::{ClientHello, Ended, Event, Welcome};
 use super::unsettled::Unsettled;
 use crate::proto::messages as m;
 use crate::proto::{
-    Assembly, Channel, Departures, Driver, Feature, Frame, Lost, PROTO_VERSION, ProtocolError,
-    WireCode, limits,
+    Assembly, Channel, Departures, Driver, Feature, Frame, Loaded, Lost, PROTO_VERSION,
+    ProtocolError, WireCode, limits,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -366,10 +366,10 @@ impl ClientSession {
                 None => self.events.push_back(Event::Outcome(outcome, payload)),
             },
             Frame::Payload { stream_ref, offset, last, bytes } => {
-                if let Some((frame, whole)) =
+                if let Some((frame, loaded)) =
                     self.assembly.piece(stream_ref, offset, last, &bytes)?
                 {
-                    self.take_loaded(frame, whole);
+                    self.take_loaded(frame, loaded);
                 }
             }
             Frame::ResultAck(ack) => {
@@ -468,13 +468,15 @@ impl ClientSession {
     }
 
     fn await_payload(&mut self, at: u64, frame: Frame) -> Result<(), ProtocolError> {
-        if let Some((frame, payload)) = self.assembly.expect(at, frame)? {
-            self.take_loaded(frame, payload);
+        if let Some((frame, loaded)) = self.assembly.expect(at, frame)? {
+            self.take_loaded(frame, loaded);
         }
         Ok(())
     }
 
-    fn take_loaded(&mut self, frame: Frame, payload: Bytes) {
+    fn take_loaded(&mut self, frame: Frame, loaded: Loaded) {
+        // This side takes what the protocol allows; more has ended the session.
+        let Loaded::Whole(payload) = loaded else { return };
         match frame {
             Frame::Offer(offer, _) => self.offered(offer, payload),
             Frame::Outcome(outcome, _) => {

@@ -27,4 +27,4 @@ pub use decoder::Decoder;
 pub use driver::{Channel, Driver, Lost};
 pub use frame::{Frame, ProtocolError};
 pub use hello::{Feature, PROTO_VERSION, agree_features, agree_version};
-pub use payload::{Assembly, Departures, Pieces};
+pub use payload::{Assembly, Departures, Loaded, Pieces};

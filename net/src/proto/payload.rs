@@ -93,13 +93,31 @@ impl Departures {
 
 #[derive(Debug)]
 enum Part {
-    Growing(BytesMut),
-    Complete(Bytes),
+    Growing(Growing),
+    Complete(Loaded),
+}
+
+#[derive(Debug, Default)]
+struct Growing {
+    /// How much came.
+    len: usize,
+    /// All of it, or nothing if it is over the limit.
+    bytes: BytesMut,
+}
+
+/// What became of a payload that travelled in pieces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// It is here.
+    Whole(Bytes),
+    /// It had so many bytes, which is over the limit. They were let go as they came.
+    TooLong(usize),
 }
 
 /// Payloads that are under way, and frames that wait for theirs.
 ///
-/// Frame and payload travel on different streams, so either may be first.
+/// Frame and payload travel on different streams, so either may be first. A payload over the limit
+/// is read to its end, so that whoever sent its frame is answered and the session lives.
 #[derive(Debug)]
 pub struct Assembly<T> {
     parts: FxHashMap<u64, Part>,
@@ -126,12 +144,14 @@ impl<T> Assembly<T> {
         &mut self,
         stream_ref: u64,
         frame: T,
-    ) -> Result<Option<(T, Bytes)>, ProtocolError> {
+    ) -> Result<Option<(T, Loaded)>, ProtocolError> {
         if let Some(Part::Complete(_)) = self.parts.get(&stream_ref)
-            && let Some(Part::Complete(bytes)) = self.parts.remove(&stream_ref)
+            && let Some(Part::Complete(loaded)) = self.parts.remove(&stream_ref)
         {
-            self.bytes = self.bytes.saturating_sub(bytes.len());
-            return Ok(Some((frame, bytes)));
+            if let Loaded::Whole(bytes) = &loaded {
+                self.bytes = self.bytes.saturating_sub(bytes.len());
+            }
+            return Ok(Some((frame, loaded)));
         }
         if self.waiting.len() >= limits::PAYLOADS_UNDER_WAY_MAX {
             return Err(ProtocolError::violation("too many frames wait for their payload"));
@@ -153,7 +173,7 @@ impl<T> Assembly<T> {
         offset: u64,
         last: bool,
         bytes: &Bytes,
-    ) -> Result<Option<(T, Bytes)>, ProtocolError> {
+    ) -> Result<Option<(T, Loaded)>, ProtocolError> {
         let under_way = self.parts.len();
         let part = match self.parts.get_mut(&stream_ref) {
             Some(Part::Growing(part)) => part,
@@ -163,39 +183,50 @@ impl<T> Assembly<T> {
             None if under_way >= limits::PAYLOADS_UNDER_WAY_MAX => {
                 return Err(ProtocolError::violation("too many payloads are under way"));
             }
-            None => match self.parts.entry(stream_ref).or_insert(Part::Growing(BytesMut::new())) {
+            None => match self.parts.entry(stream_ref).or_insert(Part::Growing(Growing::default()))
+            {
                 Part::Growing(part) => part,
                 Part::Complete(_) => return Ok(None),
             },
         };
-        if offset != part.len() as u64 {
-            let (at, came) = (part.len(), offset);
+        if offset != part.len as u64 {
+            let (at, came) = (part.len, offset);
             let what = format!("a piece at byte {came} of a payload of which {at} bytes came");
             return Err(ProtocolError::violation(what));
         }
-        let size = part.len().saturating_add(bytes.len());
-        let all = self.bytes.saturating_add(bytes.len());
-        if size > self.payload_max || all > limits::PAYLOAD_BYTES_UNDER_WAY_MAX {
-            let max = if size > self.payload_max {
-                self.payload_max
-            } else {
-                limits::PAYLOAD_BYTES_UNDER_WAY_MAX
-            };
-            let what = format!("payloads under way: more than {max} bytes");
-            return Err(ProtocolError::violation(what));
+        part.len = part.len.saturating_add(bytes.len());
+        if part.len > limits::PAYLOAD_CAP {
+            let max = limits::PAYLOAD_CAP;
+            return Err(ProtocolError::violation(format!("a payload of more than {max} bytes")));
         }
-        part.extend_from_slice(bytes);
-        self.bytes = all;
+        if part.len > self.payload_max {
+            self.bytes = self.bytes.saturating_sub(part.bytes.len());
+            part.bytes = BytesMut::new();
+        } else {
+            self.bytes = self.bytes.saturating_add(bytes.len());
+            if self.bytes > limits::PAYLOAD_BYTES_UNDER_WAY_MAX {
+                let max = limits::PAYLOAD_BYTES_UNDER_WAY_MAX;
+                let what = format!("payloads under way: more than {max} bytes");
+                return Err(ProtocolError::violation(what));
+            }
+            part.bytes.extend_from_slice(bytes);
+        }
         if !last {
             return Ok(None);
         }
-        let Some(Part::Growing(whole)) = self.parts.remove(&stream_ref) else { return Ok(None) };
-        let whole = whole.freeze();
+        let Some(Part::Growing(part)) = self.parts.remove(&stream_ref) else { return Ok(None) };
+        let loaded = if part.len > self.payload_max {
+            Loaded::TooLong(part.len)
+        } else {
+            Loaded::Whole(part.bytes.freeze())
+        };
         if let Some(frame) = self.waiting.remove(&stream_ref) {
-            self.bytes = self.bytes.saturating_sub(whole.len());
-            return Ok(Some((frame, whole)));
+            if let Loaded::Whole(bytes) = &loaded {
+                self.bytes = self.bytes.saturating_sub(bytes.len());
+            }
+            return Ok(Some((frame, loaded)));
         }
-        self.parts.insert(stream_ref, Part::Complete(whole));
+        self.parts.insert(stream_ref, Part::Complete(loaded));
         Ok(None)
     }
 }
@@ -231,7 +262,7 @@ mod tests {
                     assert!(whole.is_none());
                     whole = assembly.expect(5, "frame").unwrap();
                 }
-                assert_eq!(whole, Some(("frame", payload)));
+                assert_eq!(whole, Some(("frame", Loaded::Whole(payload))));
                 assert_eq!((assembly.bytes, assembly.parts.len()), (0, 0));
             }
         }
@@ -256,11 +287,6 @@ mod tests {
         let mut behind = new();
         behind.piece(1, 0, true, &bytes).unwrap();
         assert!(behind.piece(1, 3, true, &bytes).is_err());
-        let mut large = new();
-        for at in 0..3 {
-            large.piece(1, at * 3, false, &bytes).unwrap();
-        }
-        assert!(large.piece(1, 9, false, &bytes).is_err());
         let mut many = new();
         for stream_ref in 0..limits::PAYLOADS_UNDER_WAY_MAX as u64 {
             many.piece(stream_ref, 0, false, &bytes).unwrap();
@@ -269,5 +295,32 @@ mod tests {
         let mut frames = new();
         frames.expect(1, ()).unwrap();
         assert!(frames.expect(1, ()).is_err());
+    }
+
+    #[test]
+    fn a_payload_over_the_limit_is_read_to_its_end_and_not_kept() {
+        for frame_first in [true, false] {
+            let mut assembly = Assembly::new(limits::PIECE_MAX);
+            let (_, cut) = pieces(5, 3 * limits::PIECE_MAX);
+            if frame_first {
+                assert!(assembly.expect(5, "frame").unwrap().is_none());
+            }
+            let mut whole = None;
+            for (offset, last, bytes) in &cut {
+                whole = assembly.piece(5, *offset, *last, bytes).unwrap();
+                assert!(assembly.bytes <= limits::PIECE_MAX);
+            }
+            if !frame_first {
+                whole = assembly.expect(5, "frame").unwrap();
+            }
+            assert_eq!(whole, Some(("frame", Loaded::TooLong(3 * limits::PIECE_MAX))));
+            assert_eq!((assembly.bytes, assembly.parts.len()), (0, 0));
+        }
+        // What no setting allows is a violation.
+        let mut assembly = Assembly::<()>::new(10);
+        let bytes = Bytes::from(vec![0; limits::PIECE_MAX]);
+        let sent = (0..).map(|n| assembly.piece(1, n * limits::PIECE_MAX as u64, false, &bytes));
+        let taken = sent.take_while(Result::is_ok).count();
+        assert_eq!(taken, limits::PAYLOAD_CAP / limits::PIECE_MAX);
     }
 }

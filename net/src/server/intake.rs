@@ -111,6 +111,11 @@ pub(super) fn reason(reason: &str) -> Result<Text, m::Err> {
     text("reason", Bytes::copy_from_slice(reason.as_bytes()), limits::MESSAGE_MAX)
 }
 
+/// A payload that was too long to be kept.
+pub(super) fn too_long(size: usize, max: usize) -> m::Err {
+    err(WireCode::LimitExceeded, format!("payload bytes: {size}, at most {max}"))
+}
+
 /// A payload within its limit.
 pub(super) fn payload(payload: Bytes, payload_max: usize) -> Result<Bytes, m::Err> {
     within("payload bytes", payload.len(), payload_max)?;

@@ -26,6 +26,10 @@ impl<F: CellFamily> ServerSession<F> {
     pub(super) fn submit(&mut self, submit: m::Submit, payload: Bytes, now: Instant) {
         let m::Submit { req, task, wait, .. } = submit;
         let taken = self.submit_one(req, task, payload, wait, now);
+        self.answer_submit(req, taken);
+    }
+
+    pub(super) fn answer_submit(&mut self, req: u64, taken: Result<Submitted, m::Err>) {
         let ack = match taken {
             Ok(submitted) => m::SubmitAck {
                 req,

@@ -12,12 +12,12 @@ use slipswitch_core::{
 
 use super::answer::{self, err};
 use super::command::Commands;
-use super::intake::Routes;
+use super::intake::{self, Routes};
 use super::query;
 use crate::proto::messages as m;
 use crate::proto::{
-    Assembly, Channel, Departures, Driver, Frame, Lost, PROTO_VERSION, ProtocolError, WireCode,
-    agree_features, agree_version, limits,
+    Assembly, Channel, Departures, Driver, Frame, Loaded, Lost, PROTO_VERSION, ProtocolError,
+    WireCode, agree_features, agree_version, limits,
 };
 use std::sync::Arc;
 
@@ -222,7 +222,7 @@ impl<F: CellFamily> ServerSession<F> {
             Frame::Payload { stream_ref, offset, last, bytes } => {
                 let whole = self.assembly.piece(stream_ref, offset, last, &bytes)?;
                 match whole {
-                    Some((frame, payload)) => self.take_loaded(frame, payload, now),
+                    Some((frame, loaded)) => self.take_loaded(frame, loaded, now),
                     None => Ok(()),
                 }
             }
@@ -302,7 +302,7 @@ impl<F: CellFamily> ServerSession<F> {
 
     fn await_payload(&mut self, at: u64, frame: Frame, now: Instant) -> Result<(), ProtocolError> {
         match self.assembly.expect(at, frame)? {
-            Some((frame, payload)) => self.take_loaded(frame, payload, now),
+            Some((frame, loaded)) => self.take_loaded(frame, loaded, now),
             None => Ok(()),
         }
     }
@@ -310,16 +310,24 @@ impl<F: CellFamily> ServerSession<F> {
     fn take_loaded(
         &mut self,
         frame: Frame,
-        payload: Bytes,
+        loaded: Loaded,
         now: Instant,
     ) -> Result<(), ProtocolError> {
-        match frame {
-            Frame::Submit(submit, _) => {
+        match (frame, loaded) {
+            (Frame::Submit(submit, _), Loaded::Whole(payload)) => {
                 self.submit(*submit, payload, now);
                 Ok(())
             }
-            Frame::Result(result, _) => self.result(result, payload, now),
-            other => Err(ProtocolError::violation(format!("{} has no payload", other.name()))),
+            (Frame::Submit(submit, _), Loaded::TooLong(size)) => {
+                let error = intake::too_long(size, self.greeting.payload_max);
+                self.answer_submit(submit.req, Err(error));
+                Ok(())
+            }
+            (Frame::Result(result, _), Loaded::Whole(payload)) => self.result(result, payload, now),
+            (Frame::Result(result, _), Loaded::TooLong(size)) => {
+                self.result_too_long(result, size, now)
+            }
+            (other, _) => Err(ProtocolError::violation(format!("{} has no payload", other.name()))),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use slipswitch_core::{
     Beat, CellFamily, End, Failure, FailureClass, Instant, Lease, RejectCode, Report,
-    SignalVerdict, TaskId, Text, WorkerSession,
+    SignalVerdict, TaskId, Text, WorkerSession, cut,
 };
 
 use super::answer::{self, core_lease, err};
@@ -153,20 +153,38 @@ impl<F: CellFamily> ServerSession<F> {
         let Some(worker) = &mut self.worker else {
             return Err(ProtocolError::violation("Result without a registration"));
         };
-        let lease = result.lease;
-        match report(result, payload, self.greeting.payload_max) {
-            Ok(report) => {
-                let verdict = answer::verdict(worker.result(report, now)) as u32;
-                self.verdicts.push(m::Verdict { lease, verdict });
+        let (lease, task) = (result.lease, TaskId::from_slice(&result.task_id));
+        let verdict = match task {
+            // Of no task that there is, so of no delivery of one.
+            None => m::VerdictKind::UnknownLease,
+            Some(task) => {
+                let end = end(result, payload, self.greeting.payload_max);
+                let report = Report { task, lease: core_lease(lease), end };
+                answer::verdict(worker.result(report, now))
             }
-            Err(error) => {
-                // The session lives; the delivery is the worker's as before.
-                self.control.push_back(Frame::Error(m::Error { req: 0, err: Some(error) }));
-            }
-        }
+        };
+        self.verdicts.push(m::Verdict { lease, verdict: verdict as u32 });
         Ok(())
     }
+
+    /// Ends a delivery whose result was too long to be kept.
+    pub(super) fn result_too_long(
+        &mut self,
+        mut result: m::TaskResult,
+        size: usize,
+        now: Instant,
+    ) -> Result<(), ProtocolError> {
+        let max = self.greeting.payload_max;
+        let message = format!("the server does not take this result: {size} bytes, at most {max}");
+        let class = m::FailClass::Terminal as u32;
+        let code = RESULT_REFUSED.to_owned();
+        result.fail = Some(Box::new(m::Fail { class, code, message, ..m::Fail::default() }));
+        self.result(result, Bytes::new(), now)
+    }
 }
+
+/// The failure code of a delivery whose result the server does not take.
+const RESULT_REFUSED: &str = "result_refused";
 
 fn registered<F: CellFamily>(req: u64, worker: &WorkerSession<F>) -> m::RegisterAck {
     let pool = |(at, key): (usize, &slipswitch_core::PoolKey)| {
@@ -189,44 +207,59 @@ fn registered<F: CellFamily>(req: u64, worker: &WorkerSession<F>) -> m::Register
     }
 }
 
-/// A report as the engine takes it.
-fn report(result: m::TaskResult, payload: Bytes, payload_max: usize) -> Result<Report, m::Err> {
-    let malformed = |what: &str| err(WireCode::Malformed, what);
-    let task =
-        TaskId::from_slice(&result.task_id).ok_or_else(|| malformed("a task id has 16 bytes"))?;
+/// How a delivery ended, as the engine takes it. What is over a limit ends it too: the handler has
+/// run, and whoever waits for the task is told.
+fn end(result: m::TaskResult, payload: Bytes, payload_max: usize) -> End {
+    match result.fail {
+        Some(fail) => failed(*fail),
+        None => completed(payload, result.content_type, result.encoding, payload_max)
+            .unwrap_or_else(|why| refused(&why)),
+    }
+}
+
+fn completed(
+    payload: Bytes,
+    content_type: Bytes,
+    encoding: Bytes,
+    payload_max: usize,
+) -> Result<End, String> {
     let limit = |what: &str, size: usize, max: usize| {
-        if size <= max {
-            return Ok(());
-        }
-        Err(err(WireCode::LimitExceeded, format!("{what}: {size} bytes, at most {max}")))
+        if size <= max { Ok(()) } else { Err(format!("{what}: {size} bytes, at most {max}")) }
     };
     let text = |what: &str, bytes: Bytes| {
         limit(what, bytes.len(), limits::CONTENT_TYPE_MAX)?;
-        Text::from_bytes(bytes).ok_or_else(|| malformed("a content type is not UTF-8"))
+        Text::from_bytes(bytes).ok_or_else(|| format!("{what} is not UTF-8"))
     };
-    let end = match result.fail {
-        None => {
-            limit("the result", payload.len(), payload_max)?;
-            End::Completed {
-                payload,
-                content_type: text("the content type", result.content_type)?,
-                encoding: text("the encoding", result.encoding)?,
-            }
-        }
-        Some(fail) => {
-            let m::Fail { class, code, message, details, retry_after } = *fail;
-            limit("the failure code", code.len(), limits::FAILURE_CODE_MAX)?;
-            limit("the message", message.len(), limits::MESSAGE_MAX)?;
-            limit("the details", details.len(), limits::DETAILS_MAX)?;
-            let class = match class {
-                1 => FailureClass::Retryable,
-                2 => FailureClass::Terminal,
-                3 => FailureClass::Infrastructure,
-                _ => return Err(malformed("the failure's class is not known")),
-            };
-            let retry_after = retry_after.map(Duration::from_millis);
-            End::Failed(Failure { class, code, message, details, retry_after })
-        }
+    limit("the result", payload.len(), payload_max)?;
+    Ok(End::Completed {
+        payload,
+        content_type: text("the content type", content_type)?,
+        encoding: text("the encoding", encoding)?,
+    })
+}
+
+/// A failure within the limits: its class is what counts.
+fn failed(fail: m::Fail) -> End {
+    let m::Fail { class, mut code, mut message, details, retry_after } = fail;
+    let class = match class {
+        1 => FailureClass::Retryable,
+        2 => FailureClass::Terminal,
+        3 => FailureClass::Infrastructure,
+        _ => return refused("the failure's class is not known"),
     };
-    Ok(Report { task, lease: core_lease(result.lease), end })
+    cut(&mut code, limits::FAILURE_CODE_MAX);
+    cut(&mut message, limits::MESSAGE_MAX);
+    let details = if details.len() > limits::DETAILS_MAX { Bytes::new() } else { details };
+    let retry_after = retry_after.map(Duration::from_millis);
+    End::Failed(Failure { class, code, message, details, retry_after })
+}
+
+fn refused(why: &str) -> End {
+    End::Failed(Failure {
+        class: FailureClass::Terminal,
+        code: RESULT_REFUSED.to_owned(),
+        message: format!("the server does not take this result: {why}"),
+        details: Bytes::new(),
+        retry_after: None,
+    })
 }

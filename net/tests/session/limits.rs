@@ -90,10 +90,33 @@ fn every_limit_at_and_over() {
 }
 
 #[test]
+fn a_payload_over_the_limit_is_refused_and_the_session_lives() {
+    let mut bed = Bed::new();
+    let over = Bytes::from(vec![0; limits::PAYLOAD_MAX + 1]);
+    let code = refused(&mut bed, submit(1, "echo", false), over.clone());
+    assert_eq!(code, Some(WireCode::LimitExceeded.number()));
+    let mut pair = bed.pair();
+    for req in 1..=3 {
+        let payload = if req == 2 { over.clone() } else { Bytes::new() };
+        pair.client.submit(submit(req, "echo", false), payload);
+    }
+    pair.run().expect("in order");
+    let mut answers: Vec<_> = events(&mut pair)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::SubmitAck(ack) => Some((ack.req, ack.err.is_none())),
+            _ => None,
+        })
+        .collect();
+    answers.sort_unstable();
+    assert_eq!(answers, [(1, true), (2, false), (3, true)]);
+}
+
+#[test]
 fn a_payload_over_the_cap_ends_the_session() {
     let mut bed = Bed::new();
     let mut pair = bed.pair();
-    let over = Bytes::from(vec![0; limits::PAYLOAD_MAX + 1]);
+    let over = Bytes::from(vec![0; limits::PAYLOAD_CAP + 1]);
     pair.client.submit(submit(1, "echo", false), over);
     let ended = pair.run().map_err(|error| error.code());
     assert_eq!(ended, Err(WireCode::ProtocolViolation));

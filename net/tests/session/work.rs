@@ -150,7 +150,73 @@ fn forged_results_refused() {
 }
 
 #[test]
-fn a_malformed_result_gets_an_error_and_the_session_lives() {
+fn a_result_that_cannot_be_taken_ends_its_delivery() {
+    let mut bed = Bed::new();
+    let mut producer = bed.pair();
+    let mut worker = bed.worker(&["echo"], 1);
+    let fail = |class, code: &str, message: &str| {
+        let (code, message) = (code.to_owned(), message.to_owned());
+        Some(Box::new(m::Fail { class, code, message, ..m::Fail::default() }))
+    };
+    let large = Bytes::from(vec![0; limits::PAYLOAD_MAX + 1]);
+    let (long, longer) =
+        ("x".repeat(limits::FAILURE_CODE_MAX + 1), "ä".repeat(limits::MESSAGE_MAX));
+    type Wrong<'a> = Box<dyn Fn(&m::Offer) -> m::TaskResult + 'a>;
+    let wrong: [(Wrong<'_>, Bytes, &str); 6] = [
+        (Box::new(result), large, "result_refused"),
+        (
+            Box::new(|offer| m::TaskResult { fail: fail(77, "", ""), ..result(offer) }),
+            Bytes::new(),
+            "result_refused",
+        ),
+        (
+            Box::new(|offer| m::TaskResult {
+                content_type: vec![b'x'; 257].into(),
+                ..result(offer)
+            }),
+            Bytes::new(),
+            "result_refused",
+        ),
+        (
+            Box::new(|offer| m::TaskResult { encoding: vec![0xff].into(), ..result(offer) }),
+            Bytes::new(),
+            "result_refused",
+        ),
+        // A failure stays what it is, and what is too long of it is cut.
+        (
+            Box::new(|offer| m::TaskResult { fail: fail(2, &long, ""), ..result(offer) }),
+            Bytes::new(),
+            &long[..limits::FAILURE_CODE_MAX],
+        ),
+        (
+            Box::new(|offer| m::TaskResult { fail: fail(2, "long", &longer), ..result(offer) }),
+            Bytes::new(),
+            "long",
+        ),
+    ];
+    for (report, payload, code) in wrong {
+        producer.client.submit(submit(1, "echo", true), Bytes::new());
+        producer.run().expect("in order");
+        worker.run().expect("in order");
+        // One credit: the one before was given back.
+        let (offer, _) = offers(&mut worker).pop().expect("an offer");
+        worker.client.accept(offer.lease, worker.now());
+        worker.client.report(report(&offer), payload);
+        worker.run().expect("the session lives");
+        assert_eq!(verdicts(&mut worker), [m::VerdictKind::Applied as u32]);
+        assert!(worker.client.unsettled().is_empty());
+        producer.run().expect("in order");
+        let (outcome, _) = outcomes(&mut producer).pop().expect("an outcome");
+        assert_eq!(
+            (outcome.class, &*outcome.code),
+            (m::OutcomeClass::TerminalFailure as u32, code)
+        );
+        assert!(outcome.message.len() <= limits::MESSAGE_MAX);
+    }
+}
+
+#[test]
+fn a_result_without_a_task_settles_nothing() {
     let mut bed = Bed::new();
     let mut producer = bed.pair();
     let mut worker = bed.worker(&["echo"], 1);
@@ -158,22 +224,10 @@ fn a_malformed_result_gets_an_error_and_the_session_lives() {
     producer.run().expect("in order");
     worker.run().expect("in order");
     let (offer, _) = offers(&mut worker).pop().expect("an offer");
-    let fail =
-        |class, message: &str| m::Fail { class, message: message.to_owned(), ..m::Fail::default() };
-    let long = "x".repeat(limits::MESSAGE_MAX + 1);
-    let wrong = [
-        m::TaskResult { fail: Some(Box::new(fail(77, ""))), ..result(&offer) },
-        m::TaskResult { fail: Some(Box::new(fail(1, &long))), ..result(&offer) },
-        m::TaskResult { task_id: Bytes::from_static(b"short"), ..result(&offer) },
-        m::TaskResult { content_type: Bytes::from_static(&[0xff]), ..result(&offer) },
-    ];
-    for wrong in wrong {
-        worker.client.report(wrong, Bytes::new());
-        worker.run().expect("the session lives");
-        let refused =
-            events(&mut worker).into_iter().any(|event| matches!(event, Event::Refused { .. }));
-        assert!(refused);
-    }
+    let wrong = m::TaskResult { task_id: Bytes::from_static(b"short"), ..result(&offer) };
+    worker.client.report(wrong, Bytes::new());
+    worker.run().expect("the session lives");
+    assert_eq!(verdicts(&mut worker), [m::VerdictKind::UnknownLease as u32]);
     worker.client.report(result(&offer), Bytes::new());
     worker.run().expect("in order");
     assert_eq!(verdicts(&mut worker), [m::VerdictKind::Applied as u32]);

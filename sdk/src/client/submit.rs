@@ -18,6 +18,7 @@ use crate::outcome::Outcome;
 use crate::payload::Payload;
 use crate::sync::Arc;
 use crate::task::{OutcomeReceiver, OutcomeSender, TaskHandle};
+use slipswitch_net::proto::limits::PAYLOAD_CAP;
 
 type Boxed<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 
@@ -178,7 +179,7 @@ pub(super) async fn one<T>(
     options: &SubmitOptions,
 ) -> Result<TaskHandle<T>, SubmitErrorKind> {
     let spec = checked(client, activity_type, options)?;
-    let (payload, spec) = with_content_type(payload, spec, options);
+    let (payload, spec) = with_content_type(payload, spec, options)?;
     let (ack, acked) = oneshot::channel();
     let (outcome, waiting) = waiter(options);
     let outcome = outcome.map(Sink::Handle);
@@ -200,7 +201,7 @@ async fn call(
     options: &SubmitOptions,
 ) -> Result<Outcome, Trouble> {
     let spec = checked(client, activity_type, options)?;
-    let (payload, spec) = with_content_type(payload, spec, options);
+    let (payload, spec) = with_content_type(payload, spec, options)?;
     let (outcome, waiting) = oneshot::channel();
     let outcome = Some(Sink::Call(outcome));
     let submission = Submission { spec, payload, ack: None, outcome };
@@ -271,10 +272,19 @@ fn checked(
     Ok(spec(&pool, require.as_ref(), options))
 }
 
-fn with_content_type(payload: Payload, mut spec: Spec, options: &SubmitOptions) -> (Bytes, Spec) {
+fn with_content_type(
+    payload: Payload,
+    mut spec: Spec,
+    options: &SubmitOptions,
+) -> Result<(Bytes, Spec), SubmitErrorKind> {
     let (bytes, content_type) = payload.into_parts();
+    if bytes.len() > PAYLOAD_CAP {
+        // No server takes it, and to send it would end the session.
+        let (what, limit) = ("the payload", PAYLOAD_CAP);
+        return Err(SubmitErrorKind::TooLarge { what, size: bytes.len(), limit });
+    }
     spec.content_type = options.content_type.clone().unwrap_or(content_type).into();
-    (bytes, spec)
+    Ok((bytes, spec))
 }
 
 fn waiter(options: &SubmitOptions) -> (Option<OutcomeSender>, Option<OutcomeReceiver>) {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use slipswitch_core::{Instant, Lease, PoolKey, TaskId, WorkerId};
 use slipswitch_net::client::{ClientHello, ClientSession, Ended, Event, Unsettled};
-use slipswitch_net::proto::{Channel, Driver, Frame, Lost, ProtocolError, WireCode, messages as m};
+use slipswitch_net::proto::{
+    Channel, Driver, Frame, Lost, ProtocolError, WireCode, limits, messages as m,
+};
 use slipswitch_net::quic::LinkError;
 
 use super::run::News;
@@ -15,7 +17,7 @@ use crate::client::never_welcomed;
 use crate::context::{CancelReason, Delivery, Facts, Report, Signal};
 use crate::error::{ConnectError, Refusal};
 use crate::event::{Left, LeftReason, NO_CREDIT_AFTER, WorkerEvent};
-use crate::failure::FailureClass;
+use crate::failure::{Failure, FailureClass};
 use crate::handler::Answer;
 use crate::io::{IoWake, Life};
 use crate::link::{Outbox, Queue};
@@ -74,6 +76,8 @@ pub(super) struct WorkerLife {
     /// The pools of the session, and the handler of each.
     pools: Vec<(PoolKey, usize)>,
     granted: u32,
+    /// What the server takes as one result, in bytes.
+    payload_max: usize,
     address: String,
     welcomed: Option<Instant>,
     registered: bool,
@@ -106,6 +110,7 @@ impl WorkerLife {
             running: Running::new(),
             pools: Vec::new(),
             granted: 0,
+            payload_max: limits::PAYLOAD_MAX,
             address: String::new(),
             welcomed: None,
             registered: false,
@@ -154,7 +159,7 @@ impl WorkerLife {
     fn answer(&mut self, delivery: &Delivery, answer: Answer) {
         let facts = &delivery.facts;
         self.running.remove(&(facts.lease.epoch, facts.lease.id));
-        let (result, payload) = result(facts, answer);
+        let (result, payload) = result(facts, within_limits(answer, self.payload_max));
         match &mut self.session {
             Some(session) => session.report(result, payload),
             None => self.unsettled.keep(&result, &payload),
@@ -242,8 +247,9 @@ impl WorkerLife {
 
     fn on(&mut self, event: Event, now: Instant) {
         match event {
-            Event::Welcome(_) => {
+            Event::Welcome(welcome) => {
                 self.welcomed = Some(now);
+                self.payload_max = usize::try_from(welcome.limits.payload).unwrap_or(usize::MAX);
                 let register = self.register();
                 if let Some(session) = &mut self.session {
                     session.register(register);
@@ -336,6 +342,13 @@ impl WorkerLife {
 
     fn on_offer(&mut self, offer: m::Offer, payload: Bytes, now: Instant) {
         let Some(session) = &mut self.session else { return };
+        if self.leaving != Leaving::No || !session.is_open() {
+            // It was on its way when this side said that it takes nothing more. Behind a goodbye
+            // nobody reads the answer: with it the server has the offer back. What a server that
+            // leaves itself had sent before is still done.
+            session.reject(offer.lease, m::RejectReason::Draining);
+            return;
+        }
         let pool = usize::try_from(offer.pool_ref).ok().and_then(|at| self.pools.get(at));
         let found = pool.filter(|(_, handler)| *handler < self.config.types.len());
         let Some((pool, handler)) = found else {
@@ -448,6 +461,22 @@ impl WorkerLife {
 const IDENTITY_CHARS: usize = 64;
 
 /// The answer of a handler in the words of the wire.
+/// What the server would not take is a failure already here: it is not sent in vain.
+fn within_limits(answer: Answer, payload_max: usize) -> Answer {
+    let output = answer?;
+    let (size, type_size) = (output.bytes().len(), output.content_type().len());
+    if size > payload_max {
+        let what = format!("the result has {size} bytes, the server takes {payload_max}");
+        return Err(Failure::terminal(what).code("result_refused"));
+    }
+    if type_size > limits::CONTENT_TYPE_MAX {
+        let max = limits::CONTENT_TYPE_MAX;
+        let what = format!("the result's content type has {type_size} bytes, at most {max}");
+        return Err(Failure::terminal(what).code("result_refused"));
+    }
+    Ok(output)
+}
+
 fn result(facts: &Facts, answer: Answer) -> (m::TaskResult, Bytes) {
     let mut result = m::TaskResult {
         task_id: Bytes::copy_from_slice(facts.task_id.as_bytes()),

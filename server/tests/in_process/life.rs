@@ -183,3 +183,75 @@ async fn the_same_key_is_the_same_task() {
     let keyed = client.submit_batch(vec![Job(1), Job(2)], options).await.unwrap_err();
     assert!(matches!(keyed.kind, SubmitErrorKind::KeyedBatch));
 }
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Big(String);
+
+impl Activity for Big {
+    const TYPE: &'static str = "big";
+    type Output = String;
+}
+
+#[tokio::test]
+async fn a_result_over_the_limit_is_a_failure_and_the_worker_goes_on() {
+    let server = TestServer::start().unwrap();
+    let handler = |Job(n), _: Context| async move {
+        Ok::<_, Failure>("x".repeat(if n == 0 { 1_500_000 } else { 3 }))
+    };
+    let mut worker = Running::start(worker(&server).credit(1).activity(handler)).await;
+    let client = client(&server).await;
+    let (large, small) =
+        (client.submit(Job(0)).await.unwrap(), client.submit(Job(1)).await.unwrap());
+    let (mut large, mut small) = (large, small);
+    let outcome = large.outcome().await.unwrap();
+    assert_eq!((outcome.class(), outcome.code()), ("terminal_failure", "result_refused"));
+    assert_eq!(small.output().await.unwrap(), "xxx");
+    // One session all the while.
+    while let Ok(event) = worker.events.try_recv() {
+        assert!(!matches!(event, slipswitch::WorkerEvent::Disconnected { .. }), "{event:?}");
+    }
+    worker.leave().await;
+}
+
+#[tokio::test]
+async fn a_payload_over_the_limit_is_refused_alone() {
+    let server = TestServer::start().unwrap();
+    let client = client(&server).await;
+    let handler = |Job(n), _: Context| async move { Ok::<_, Failure>(n.to_string()) };
+    let worker = Running::start(worker(&server).credit(4).activity(handler)).await;
+    let submit = |size| client.submit(Big("x".repeat(size)));
+    let mut before = client.submit(Job(7)).await.unwrap();
+    let refused = submit(1_500_000).await.unwrap_err();
+    assert!(refused.to_string().contains("at most 1048576"), "{refused}");
+    // What no server takes is not sent at all.
+    let refused = submit(17 << 20).await.unwrap_err();
+    assert!(refused.to_string().contains("at most 16777216"), "{refused}");
+    assert_eq!(before.output().await.unwrap(), "7");
+    assert_eq!(client.submit(Job(8)).await.unwrap().output().await.unwrap(), "8");
+    worker.leave().await;
+}
+
+/// Offers are on their way whenever it leaves: they go back, and it abandons nothing.
+#[tokio::test]
+async fn a_worker_that_leaves_takes_nothing_more() {
+    let server = TestServer::start().unwrap();
+    let client = client(&server).await;
+    let handler = |Job(n), _: Context| async move { Ok::<_, Failure>(n.to_string()) };
+    let _stays = Running::start(worker(&server).credit(4).activity(handler)).await;
+    for round in 0..20u64 {
+        let leaves = Running::start(worker(&server).credit(4).activity(handler)).await;
+        let tasks = (0..200).map(|n| {
+            let client = client.clone();
+            tokio::spawn(
+                async move { client.submit(Job(n)).await.unwrap().output().await.unwrap() },
+            )
+        });
+        let tasks: Vec<_> = tasks.collect();
+        tokio::time::sleep(Duration::from_micros(500 * round)).await;
+        let left = leaves.leave().await;
+        assert_eq!(left.abandoned, 0, "{left:?}");
+        for (n, task) in tasks.into_iter().enumerate() {
+            assert_eq!(task.await.unwrap(), n.to_string());
+        }
+    }
+}
