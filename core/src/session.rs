@@ -97,6 +97,8 @@ pub struct WorkerSession<F: CellFamily = EpochCells> {
     served: Vec<bool>,
     credit_seq: Option<u64>,
     limit: u32,
+    /// The last grant, of which the capacity is the ceiling.
+    granted: u32,
     held: Vec<Option<Held>>,
     free: Vec<u32>,
     count: usize,
@@ -129,6 +131,7 @@ impl<F: CellFamily> WorkerSession<F> {
             served: Vec::new(),
             credit_seq: None,
             limit: 0,
+            granted: 0,
             held: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -193,6 +196,7 @@ impl<F: CellFamily> WorkerSession<F> {
             return;
         }
         self.credit_seq = Some(seq);
+        self.granted = limit;
         self.set_limit(limit.min(self.template.capacity));
         self.flush();
     }
@@ -206,7 +210,7 @@ impl<F: CellFamily> WorkerSession<F> {
         }
     }
 
-    /// Replaces what the worker serves, in one publish.
+    /// Replaces what the worker serves, in one publish, and the ceiling of its credit.
     ///
     /// # Errors
     ///
@@ -214,14 +218,21 @@ impl<F: CellFamily> WorkerSession<F> {
     pub fn update(
         &mut self,
         pools: Vec<PoolEntry>,
+        capacity: u32,
         now: Instant,
     ) -> Result<Generation, RegisterError> {
         self.last_now = now;
-        let register = Register { pools: pools.clone(), ..self.template.clone() };
+        let register = Register { pools: pools.clone(), capacity, ..self.template.clone() };
         let mode = &self.engine.config.namespaces;
         let admitted = admission::admit(&self.worker.principal, mode, register)?;
         self.publish(admitted.keys)?;
+        let before = std::mem::replace(&mut self.template.capacity, capacity);
         self.template.pools = pools;
+        // A limit that the worker's own word has lowered since its grant stays where it is.
+        let is_capped = self.limit == self.granted.min(before);
+        if capacity < self.limit || is_capped {
+            self.set_limit(self.granted.min(capacity));
+        }
         self.flush();
         Ok(self.generation)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use slipswitch_core::{Beat, Config, FailureClass, RejectCode, Verdict};
 
-use crate::bed::{Bed, register};
+use crate::bed::{Bed, entry, key, register};
 
 const POOL: &str = "main/default/work";
 
@@ -198,4 +198,31 @@ fn a_full_rejection_is_believed_until_the_next_grant() {
     assert_eq!(bed.status(id).deliveries, 0);
     worker.credit(4, 2, bed.now);
     assert_eq!(bed.accept(&mut worker).task.id(), id);
+}
+
+#[test]
+fn an_update_replaces_the_ceiling_of_the_credit() {
+    let mut bed = Bed::new();
+    let register = slipswitch_core::Register { capacity: 4, ..register(&[POOL], 1) };
+    let mut worker = bed.join(register, 6);
+    assert_eq!(worker.load().0, 4);
+    let pools = || vec![entry(&key(POOL))];
+    // What was granted counts again once there is room for it.
+    worker.update(pools(), 8, bed.now).expect("admitted");
+    assert_eq!(worker.load().0, 6);
+    worker.update(pools(), 2, bed.now).expect("admitted");
+    assert_eq!(worker.load().0, 2);
+    // Refused: all stays as it was.
+    assert!(worker.update(pools(), 0, bed.now).is_err());
+    assert!(worker.update(pools(), slipswitch_core::CREDIT_MAX + 1, bed.now).is_err());
+    assert_eq!(worker.load().0, 2);
+    // A worker that said it has no room is not given more by an update.
+    worker.update(pools(), 8, bed.now).expect("admitted");
+    bed.submit(POOL);
+    let offer = worker.poll_offer(bed.now).expect("an offer");
+    worker.reject(offer.lease, RejectCode::NoCapacity, bed.now);
+    let lowered = worker.load().0;
+    assert!(lowered < 6);
+    worker.update(pools(), 9, bed.now).expect("admitted");
+    assert_eq!(worker.load().0, lowered);
 }

@@ -137,7 +137,7 @@ impl Pair<'_> {
                     let keys = Self::some_keys(dice);
                     let entries = keys.iter().map(|at| entry(&key(KEYS[*at]))).collect();
                     let session = self.sessions.get_mut(&id).expect("it is there");
-                    session.update(entries, self.bed.now).expect("admitted");
+                    session.update(entries, 1_000, self.bed.now).expect("admitted");
                     let mut tables = self.plain.0.lock().expect("no panic");
                     tables.workers.get_mut(&id).expect("it is there").keys = keys;
                     drop(tables);

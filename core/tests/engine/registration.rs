@@ -211,14 +211,14 @@ fn update_is_one_publish_and_all_or_nothing() {
     let mut worker = bed.worker(&["main/default/a", "main/default/b"], 4);
     let before = worker.generation();
     worker
-        .update(vec![entry(&key("main/default/b")), entry(&key("main/default/c"))], bed.now)
+        .update(vec![entry(&key("main/default/b")), entry(&key("main/default/c"))], 1_000, bed.now)
         .expect("admitted");
     assert!(worker.generation() > before);
     let served = |bed: &Bed| -> Vec<String> {
         bed.engine.workers(&bed.operator).1[0].pools.iter().map(ToString::to_string).collect()
     };
     assert_eq!(served(&bed), ["main/default/b", "main/default/c"]);
-    assert!(worker.update(Vec::new(), bed.now).is_err());
+    assert!(worker.update(Vec::new(), 1_000, bed.now).is_err());
     assert_eq!(served(&bed), ["main/default/b", "main/default/c"]);
     let offer_of = |bed: &mut Bed, worker: &mut slipswitch_core::WorkerSession, text: &str| {
         let id = bed.submit(text);

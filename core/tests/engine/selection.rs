@@ -289,7 +289,7 @@ fn unknown_type_leaves_the_pool_until_update() {
     assert_eq!(bed.status(id).deliveries, 0);
     bed.submit("main/default/other");
     assert_eq!(bed.drain_offers(&mut worker), 1);
-    worker.update(vec![entry(&key(POOL))], bed.now).expect("admitted");
+    worker.update(vec![entry(&key(POOL))], 1_000, bed.now).expect("admitted");
     assert_eq!(bed.accept(&mut worker).task.id(), id);
 }
 

@@ -60,6 +60,11 @@ pub const LEASES_MAX: usize = 65_536;
 pub const FIELDS_MAX: usize = LEASES_MAX + 64;
 /// Requests of one session that are not answered yet, outcomes waited for included.
 pub const REQUESTS_MAX: usize = 65_536;
+/// Replies of one session that wait to be sent; whoever asks for more reads first.
+pub const REPLIES_AHEAD_MAX: usize = 64;
+/// Answers of one session that wait to be sent. A peer that lets so many wait does not read, and
+/// loses its session.
+pub const ANSWERS_AHEAD_MAX: usize = 4 * REQUESTS_MAX;
 /// Items in one page of a reply.
 pub const PAGE_MAX: usize = 1_000;
 /// The longest retry delay, deadline or other time that a task may ask for.

@@ -6,6 +6,7 @@ mod intake;
 mod producer;
 mod query;
 mod session;
+mod timed;
 mod worker;
 
 pub use session::{Greeting, ServerSession, TaskIds};

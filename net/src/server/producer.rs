@@ -11,11 +11,15 @@ use slipswitch_core::{
 use super::answer::{self, err};
 use super::intake;
 use super::session::ServerSession;
+use super::timed::TIMED;
 use crate::proto::messages as m;
 use crate::proto::{Channel, Frame, WireCode, limits};
 
 impl<F: CellFamily> ServerSession<F> {
     fn watcher(&mut self, req: u64) -> Result<Watcher, m::Err> {
+        if req & TIMED != 0 {
+            return Err(err(WireCode::Malformed, "the number of a request is below 2^63"));
+        }
         if self.waits >= limits::REQUESTS_MAX {
             let what = "too many outcomes are waited for on this session";
             return Err(err(WireCode::LimitExceeded, what));
@@ -170,13 +174,19 @@ impl<F: CellFamily> ServerSession<F> {
     fn watch(&mut self, wait: &m::Await, now: Instant) -> Result<(), m::Err> {
         let id = TaskId::from_slice(&wait.task_id)
             .ok_or_else(|| err(WireCode::Malformed, "a task id has 16 bytes"))?;
-        let watcher = self.watcher(wait.req)?;
+        let due = (wait.timeout > 0).then(|| now + Duration::from_millis(wait.timeout));
+        if due.is_some_and(|due| self.timed.resume(id, wait.req, due)) {
+            return Ok(());
+        }
+        let mut watcher = self.watcher(wait.req)?;
+        if due.is_some() {
+            watcher.tag = self.timed.next_tag();
+        }
+        let tag = watcher.tag;
         self.engine.watch(&self.principal, id, watcher).map_err(answer::admin_error)?;
         self.waits = self.waits.saturating_add(1);
-        if wait.timeout > 0 {
-            let due = now + Duration::from_millis(wait.timeout);
-            self.timed.insert((due, wait.req), ());
-            self.timed_due.insert(wait.req, due);
+        if let Some(due) = due {
+            self.timed.begin(tag, id, wait.req, due);
         }
         Ok(())
     }

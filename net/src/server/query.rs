@@ -33,6 +33,12 @@ pub(super) fn answer<F: CellFamily>(
     reply
 }
 
+/// The reply to a question that is not looked at.
+pub(super) fn refused(query: &m::Query, why: &str) -> m::Reply {
+    let error = err(WireCode::QuotaExceeded, why);
+    m::Reply { req: query.req, err: Some(Box::new(error)), ..m::Reply::default() }
+}
+
 fn fill<F: CellFamily>(
     engine: &Engine<F>,
     principal: &Principal,

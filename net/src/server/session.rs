@@ -1,6 +1,6 @@
 //! One session: what may be said when, and what is due.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use super::answer::{self, err};
 use super::command::Commands;
 use super::intake::{self, Routes};
 use super::query;
+use super::timed::TimedAwaits;
 use crate::proto::messages as m;
 use crate::proto::{
     Assembly, Channel, Departures, Driver, Frame, Loaded, Lost, PROTO_VERSION, ProtocolError,
@@ -72,14 +73,14 @@ pub struct ServerSession<F: CellFamily = EpochCells> {
     pub(super) routes: Routes,
     pub(super) control: VecDeque<Frame>,
     pub(super) answers: VecDeque<(Channel, Frame)>,
+    /// Those of them that are replies, which are large.
+    replies: usize,
     pub(super) verdicts: Vec<m::Verdict>,
     pub(super) departures: Departures,
     pub(super) assembly: Assembly<Frame>,
     /// Outcomes that the peer waits for, with a limit of time or not.
     pub(super) waits: usize,
-    /// Awaits that end at a time, and those that still wait of them.
-    pub(super) timed: BTreeMap<(Instant, u64), ()>,
-    pub(super) timed_due: BTreeMap<u64, Instant>,
+    pub(super) timed: TimedAwaits,
     pub(super) outcomes: VecDeque<slipswitch_core::Delivered>,
     /// Commands that are answered later.
     pub(super) commands: Commands,
@@ -117,12 +118,12 @@ impl<F: CellFamily> ServerSession<F> {
             routes: Routes::default(),
             control: VecDeque::new(),
             answers: VecDeque::new(),
+            replies: 0,
             verdicts: Vec::new(),
             departures: Departures::default(),
             assembly: Assembly::new(greeting.payload_max.max(limits::INLINE_PAYLOAD_MAX)),
             waits: 0,
-            timed: BTreeMap::new(),
-            timed_due: BTreeMap::new(),
+            timed: TimedAwaits::default(),
             outcomes: VecDeque::new(),
             commands: Commands::new(&link),
             opened: now,
@@ -172,7 +173,6 @@ impl<F: CellFamily> ServerSession<F> {
         self.commands.clear();
         self.outcomes.clear();
         self.timed.clear();
-        self.timed_due.clear();
         self.waits = 0;
     }
 
@@ -180,6 +180,7 @@ impl<F: CellFamily> ServerSession<F> {
     fn violated(&mut self, error: &ProtocolError, now: Instant) {
         self.let_go(CloseReason::ProtocolViolation, now);
         self.answers.clear();
+        self.replies = 0;
         self.departures.clear();
         let told = m::Error { req: 0, err: Some(err(error.code(), error.message())) };
         self.control.push_back(Frame::Error(told));
@@ -254,7 +255,12 @@ impl<F: CellFamily> ServerSession<F> {
                 Ok(())
             }
             Frame::Query(asked) => {
-                let reply = query::answer(&self.engine, &self.principal, &asked, now);
+                let reply = if self.replies >= limits::REPLIES_AHEAD_MAX {
+                    query::refused(&asked, "too many replies wait to be read on this session")
+                } else {
+                    query::answer(&self.engine, &self.principal, &asked, now)
+                };
+                self.replies = self.replies.saturating_add(1);
                 self.answers.push_back((channel, Frame::Reply(reply)));
                 Ok(())
             }
@@ -388,13 +394,8 @@ impl<F: CellFamily> ServerSession<F> {
             }
             let delivered = self.outcomes.pop_front()?;
             self.waits = self.waits.saturating_sub(1);
-            let req = delivered.tag;
-            if let Some(due) = self.timed_due.remove(&req) {
-                // The time may have been over first, and the peer been told.
-                if self.timed.remove(&(due, req)).is_none() {
-                    continue;
-                }
-            }
+            // The time may have been over first, and the peer been told.
+            let Some(req) = self.timed.ended(delivered.tag) else { continue };
             let mut head = answer::outcome(req, &delivered.task, &delivered.outcome);
             let payload = delivered.outcome.payload.clone();
             let payload = self.departures.load(payload, &mut head.stream_ref);
@@ -403,13 +404,10 @@ impl<F: CellFamily> ServerSession<F> {
     }
 
     fn end_timed_awaits(&mut self, now: Instant) {
-        while let Some((&(due, req), ())) = self.timed.first_key_value() {
-            if due > now {
-                return;
-            }
-            self.timed.remove(&(due, req));
+        while let Some((req, task)) = self.timed.lapse(now) {
             let late = m::Outcome {
                 req,
+                task_id: Bytes::copy_from_slice(task.as_bytes()),
                 err: Some(Box::new(err(WireCode::DeadlineExceeded, "it has not ended in time"))),
                 ..m::Outcome::default()
             };
@@ -442,6 +440,13 @@ impl<F: CellFamily> Driver for ServerSession<F> {
     ) -> Result<(), ProtocolError> {
         self.heard = now;
         self.pinged = false;
+        if self.control.len().saturating_add(self.answers.len()) > limits::ANSWERS_AHEAD_MAX {
+            let what = "answers are asked for and not read";
+            let error = ProtocolError::new(WireCode::LimitExceeded, what);
+            self.control.clear();
+            self.violated(&error, now);
+            return Err(error);
+        }
         self.take(channel, frame, now).inspect_err(|error| self.violated(error, now))
     }
 
@@ -451,6 +456,9 @@ impl<F: CellFamily> Driver for ServerSession<F> {
             return Some((Channel::Control, frame));
         }
         if let Some(answer) = self.answers.pop_front() {
+            if matches!(answer.1, Frame::Reply(_)) {
+                self.replies = self.replies.saturating_sub(1);
+            }
             return Some(answer);
         }
         if !self.verdicts.is_empty() {
@@ -477,7 +485,7 @@ impl<F: CellFamily> Driver for ServerSession<F> {
                 let silence = if self.pinged { limits::DEAD_AFTER } else { limits::PING_AFTER };
                 let alive = self.heard + silence;
                 let worker = self.worker.as_ref().and_then(WorkerSession::poll_timeout);
-                let timed = self.timed.first_key_value().map(|(&(due, _), ())| due);
+                let timed = self.timed.next_due();
                 [Some(alive), worker, timed].into_iter().flatten().min()
             }
         }

@@ -13,7 +13,7 @@ use super::answer::{self, core_lease, err};
 use super::intake;
 use super::session::ServerSession;
 use crate::proto::messages as m;
-use crate::proto::{Frame, ProtocolError, WireCode, limits};
+use crate::proto::{Channel, Frame, ProtocolError, WireCode, limits};
 
 impl<F: CellFamily> ServerSession<F> {
     pub(super) fn register(
@@ -51,7 +51,7 @@ impl<F: CellFamily> ServerSession<F> {
         match frame {
             Frame::Update(update) => {
                 let changed = intake::pools(&update.pools).and_then(|pools| {
-                    let changed = worker.update(pools, now);
+                    let changed = worker.update(pools, update.capacity, now);
                     changed.map_err(|error| answer::register_error(&error))
                 });
                 let ack = match changed {
@@ -62,7 +62,8 @@ impl<F: CellFamily> ServerSession<F> {
                         ..m::RegisterAck::default()
                     },
                 };
-                self.control.push_back(Frame::RegisterAck(ack));
+                // Ahead of the offers from its new pools, which come there.
+                self.answers.push_back((Channel::Lane(0), Frame::RegisterAck(ack)));
             }
             Frame::Credit(credit) => {
                 if !credit.scope.is_none_or(|scope| scope.all) {

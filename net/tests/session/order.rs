@@ -207,3 +207,22 @@ fn a_second_namespace_of_a_session_id_is_its_own() {
     ids.dedup();
     assert_eq!(ids.len(), 3);
 }
+
+#[test]
+fn an_updates_answer_is_ahead_of_its_offers() {
+    let mut bed = Bed::new();
+    let mut producer = bed.pair();
+    producer.client.submit(submit(1, "new", false), Bytes::new());
+    producer.run().expect("in order");
+    let mut worker = bed.worker(&["old"], 4);
+    worker.run().expect("in order");
+    let update = m::Register { req: 5, ..register(&["old", "new"], 1) };
+    let now = worker.now();
+    worker.server.handle_frame(Channel::Control, Frame::Update(Box::new(update)), now).expect("ok");
+    let said: Vec<_> = std::iter::from_fn(|| worker.server.poll_transmit(now)).collect();
+    // On one lane, so that nothing comes in between.
+    let [(a, Frame::RegisterAck(ack)), (b, Frame::Offer(..))] = said.as_slice() else {
+        panic!("{said:?}")
+    };
+    assert_eq!((*a, *b, ack.req, ack.err.is_none()), (Channel::Lane(0), Channel::Lane(0), 5, true));
+}
