@@ -30,7 +30,7 @@ pub(crate) struct Echo {
     /// Frames handed to the shell.
     pub(crate) sent: usize,
     said_goodbye: bool,
-    heard_goodbye: bool,
+    pub(crate) heard_goodbye: bool,
     /// Breaks at the ping with this nonce.
     pub(crate) panics_at: Option<u64>,
     pub(crate) fails_at: Option<u64>,

@@ -112,6 +112,35 @@ fn stream_open_times_out() {
 }
 
 #[test]
+fn a_peer_that_takes_nothing_does_not_hold_the_end_up() {
+    // It keeps its streams open, keeps the connection alive, and reads nothing.
+    let server = Server::start_with(1, |_ended| {
+        |connection| async move {
+            let mut held = Vec::new();
+            while let Ok(streams) = connection.accept_bi().await {
+                held.push(streams);
+            }
+        }
+    });
+    on_client(async {
+        let (_dialer, connection) = server.connect().await;
+        let session = Session::new(false);
+        let flush = Duration::from_millis(100);
+        let driving = start(connection, &session, DriveConfig { flush, ..config() });
+        let payload = Bytes::from(vec![1; 60 << 10]);
+        // More than a stream's window, and all of it taken by the writer.
+        session.send((0..16).map(|n| (Channel::Lane(0), loaded(n, payload.clone()))));
+        session.until(|driver| driver.sent == 16).await;
+        session.driver.borrow_mut().heard_goodbye = true;
+        session.say_goodbye();
+        // Well before the transport itself would give an idle connection up.
+        let ended = tokio::time::timeout(Duration::from_secs(4), driving).await;
+        ended.expect("it has ended").unwrap().unwrap();
+        assert_eq!(session.driver.borrow().lost, Some(Lost::Closed));
+    });
+}
+
+#[test]
 fn lane_that_the_client_never_opens_times_out() {
     let stream_open = Duration::from_millis(50);
     let server = Server::start_with(1, move |session_ended| {

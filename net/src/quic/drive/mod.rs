@@ -12,7 +12,8 @@
 //!
 //! The end of a session is the driver's word: once it says that it is closed, everything taken
 //! from it is flushed, the streams are finished, and only when the peer acknowledged all of it (or
-//! [`FLUSH_DEADLINE`] is over) the connection is closed. A close of the connection is never the
+//! [`FLUSH_DEADLINE`] is over) the connection is closed. A peer that takes nothing for that long while
+//! the last frames wait to be written does not hold the session open either. A close of the connection is never the
 //! goodbye, for it overtakes what is still in flight and may not be sent at all on a full link.
 //!
 //! [`WRITE_BUDGET`]: super::limits::WRITE_BUDGET

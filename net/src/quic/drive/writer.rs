@@ -30,6 +30,9 @@ pub(super) async fn write<D: Driver>(link: Rc<Link<D>>) -> Result<(), LinkError>
     let mut noted = pin!(wake.noted());
     loop {
         let taken = writer.take();
+        if writer.is_stuck_at_the_end() {
+            return Ok(());
+        }
         let next = poll_fn(|cx| {
             let flushed = writer.poll_write(cx)?.is_ready();
             if taken.more && writer.backlog() < limits::LANE_BACKLOG {
@@ -74,6 +77,8 @@ struct Writer<'a, D> {
     timer: Timer,
     /// When bytes began to wait for a stream that the peer has not opened.
     missing: Option<(StreamName, Instant)>,
+    /// Once the driver is closed: what was still to be written, and until when that has to change.
+    ending: Option<(usize, Instant)>,
 }
 
 #[derive(Default)]
@@ -87,7 +92,8 @@ impl<'a, D: Driver> Writer<'a, D> {
         let streams = limits::payload_streams(link.config.lanes);
         let payloads = Payloads::new(link.connection.clone(), link.config.stream_open, streams);
         let timer = Timer::new(link.config.clock);
-        let mut writer = Self { link, outs: Vec::new(), payloads, timer, missing: None };
+        let mut writer =
+            Self { link, outs: Vec::new(), payloads, timer, missing: None, ending: None };
         writer.adopt();
         if let Some(last) = writer.outs.get_mut(1..).and_then(<[Out]>::last_mut) {
             last.bytes.push_raw(LANE_OPENER);
@@ -204,6 +210,22 @@ impl<'a, D: Driver> Writer<'a, D> {
         }
         self.timer.arm(Some(since + after));
         Ok(())
+    }
+
+    /// Says whether a session that is over makes no progress: its peer takes nothing more, and would
+    /// keep its place for as long as it likes.
+    fn is_stuck_at_the_end(&mut self) -> bool {
+        if !self.link.driver.borrow().is_closed() && !self.link.last_word.get() {
+            return false;
+        }
+        let (now, left) = (self.link.config.clock.now(), self.backlog());
+        let due = match self.ending {
+            Some((before, due)) if before == left => due,
+            _ => now + self.link.config.flush,
+        };
+        self.ending = Some((left, due));
+        self.timer.arm(Some(due));
+        now >= due
     }
 
     /// Finishes the streams and waits until the peer has acknowledged all that they carried.
