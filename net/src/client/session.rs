@@ -47,6 +47,8 @@ pub struct ClientSession {
     running: BTreeSet<(u64, u64)>,
     /// Cancels of deliveries that were not at work here: perhaps their offers are still to come.
     early: VecDeque<(u64, u64)>,
+    /// The server's goodbye, until the payloads are here whose frames came before it.
+    parting: Option<Ended>,
     /// The newest of each that was not sent yet.
     progress: BTreeMap<(u64, u64), Bytes>,
     beat: Duration,
@@ -92,6 +94,7 @@ impl ClientSession {
             registered: false,
             running: BTreeSet::new(),
             early: VecDeque::new(),
+            parting: None,
             progress: BTreeMap::new(),
             beat: Duration::from_secs(7),
             beat_due: None,
@@ -318,6 +321,16 @@ impl ClientSession {
         }
     }
 
+    /// Answers the server's goodbye once nothing is awaited that was said before it.
+    fn part(&mut self) {
+        if !self.assembly.is_waiting()
+            && let Some(ended) = self.parting.take()
+        {
+            self.control.push_back(Frame::GoodbyeAck(m::Goodbye::default()));
+            self.end(ended);
+        }
+    }
+
     fn end(&mut self, ended: Ended) {
         if self.stage != Stage::Closed {
             self.stage = Stage::Closed;
@@ -347,9 +360,11 @@ impl ClientSession {
             Frame::Pong(_) | Frame::DrainAck(_) => {}
             Frame::Demand(demand) => self.events.push_back(Event::Demand(demand)),
             Frame::Goodbye(goodbye) => {
-                self.control.push_back(Frame::GoodbyeAck(m::Goodbye::default()));
                 let reason = m::GoodbyeReason::from_number(goodbye.reason);
-                self.end(Ended::Goodbye { reason, message: goodbye.message });
+                self.parting = Some(Ended::Goodbye { reason, message: goodbye.message });
+                // Payloads on their way have streams of their own, which it may have overtaken.
+                self.stage = Stage::Leaving(now + limits::GOODBYE_DEADLINE);
+                self.part();
             }
             Frame::GoodbyeAck(_) => self.end(Ended::Done),
             Frame::Error(error) => {
@@ -371,6 +386,7 @@ impl ClientSession {
                 {
                     self.take_loaded(frame, loaded);
                 }
+                self.part();
             }
             Frame::ResultAck(ack) => {
                 for verdict in ack.verdicts {
@@ -578,7 +594,10 @@ impl Driver for ClientSession {
     fn handle_timeout(&mut self, now: Instant) {
         match self.stage {
             Stage::Greeting(due) if now >= due => self.end(Ended::NoWelcome),
-            Stage::Leaving(due) if now >= due => self.end(Ended::Done),
+            Stage::Leaving(due) if now >= due => {
+                let ended = self.parting.take().unwrap_or(Ended::Done);
+                self.end(ended);
+            }
             Stage::Open => {
                 let silence = now.saturating_since(self.heard);
                 if silence >= limits::DEAD_AFTER {

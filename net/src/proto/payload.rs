@@ -135,6 +135,12 @@ impl<T> Assembly<T> {
         Self { parts: FxHashMap::default(), waiting: FxHashMap::default(), bytes: 0, payload_max }
     }
 
+    /// Says whether a frame waits for its payload.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// A frame came whose payload has that reference: both, if the payload is complete.
     ///
     /// # Errors

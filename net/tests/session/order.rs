@@ -226,3 +226,52 @@ fn an_updates_answer_is_ahead_of_its_offers() {
     };
     assert_eq!((*a, *b, ack.req, ack.err.is_none()), (Channel::Lane(0), Channel::Lane(0), 5, true));
 }
+
+#[test]
+fn a_goodbye_does_not_overtake_what_was_said_before_it() {
+    let mut bed = Bed::new();
+    let mut pair = bed.pair();
+    pair.run().expect("in order");
+    events(&mut pair);
+    let now = pair.now();
+    let outcome = |stream_ref| {
+        let outcome = m::Outcome { req: 7, stream_ref: Some(stream_ref), ..m::Outcome::default() };
+        Frame::Outcome(Box::new(outcome), Bytes::new())
+    };
+    let piece = |offset, last| Frame::Payload {
+        stream_ref: 3,
+        offset,
+        last,
+        bytes: Bytes::from_static(b"half"),
+    };
+    let goodbye = Frame::Goodbye(m::Goodbye::default());
+    for frame in [piece(0, false), outcome(3), goodbye] {
+        pair.client.handle_frame(Channel::Lane(0), frame, now).expect("in order");
+    }
+    assert!(!pair.client.is_closed());
+    pair.client.handle_frame(Channel::Control, piece(4, true), now).expect("in order");
+    assert!(pair.client.is_closed());
+    let heard = events(&mut pair);
+    let [Event::Outcome(outcome, payload), Event::Ended(Ended::Goodbye { .. })] = heard.as_slice()
+    else {
+        panic!("{heard:?}")
+    };
+    assert_eq!((outcome.req, payload.as_ref()), (7, b"halfhalf".as_slice()));
+}
+
+#[test]
+fn a_goodbye_does_not_wait_for_ever() {
+    let mut bed = Bed::new();
+    let mut pair = bed.pair();
+    pair.run().expect("in order");
+    let now = pair.now();
+    let outcome = m::Outcome { req: 7, stream_ref: Some(3), ..m::Outcome::default() };
+    let goodbye = Frame::Goodbye(m::Goodbye::default());
+    for frame in [Frame::Outcome(Box::new(outcome), Bytes::new()), goodbye] {
+        pair.client.handle_frame(Channel::Lane(0), frame, now).expect("in order");
+    }
+    let due = pair.client.poll_timeout().expect("a limit");
+    pair.client.handle_timeout(due);
+    assert!(pair.client.is_closed());
+    assert!(matches!(ended(&mut pair), Some(Ended::Goodbye { .. })));
+}
