@@ -71,7 +71,7 @@ fn a_loaded_value_lives() {
 
 /// As above, with one preemption more.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute: `cargo xtask loom at_length` runs it"]
 fn a_loaded_value_lives_at_length() {
     const SPEC: Spec = Spec::new("L1-long").preemption(2).must_reach(&[
         "freed during the run",

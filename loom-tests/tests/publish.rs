@@ -69,7 +69,7 @@ fn concurrent_registers_over_epochs() {
 
 /// As above, with one preemption more.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute: `cargo xtask loom at_length` runs it"]
 fn concurrent_registers_over_epochs_at_length() {
     const SPEC: Spec = Spec::new("L2-epoch-long").preemption(2).must_reach(&["one publish each"]);
     model(&SPEC, register_over_epochs);

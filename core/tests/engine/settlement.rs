@@ -13,6 +13,7 @@ use crate::bed::{Bed, completed, mailbox, register, take};
 
 const POOL: &str = "main/default/work";
 
+// bug: B19
 #[test]
 fn late_result_rejected() {
     let mut bed = Bed::new();
