@@ -48,6 +48,8 @@ impl Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     next: u64,
+    /// Some task of those that came since it was empty prefers nodes.
+    prefers: bool,
     any: Queue,
     pinned: BTreeMap<Node, Queue>,
 }
@@ -60,6 +62,7 @@ impl Backlog {
             // Relaxed: read by the pump that owns this backlog.
             task.order.store(self.next, Ordering::Relaxed);
         }
+        self.prefers |= !task.options().rare().prefer.is_empty();
         match task.options().require.clone() {
             None => self.any.push(task),
             Some(node) => self.pinned.entry(node).or_default().push(task),
@@ -73,6 +76,12 @@ impl Backlog {
             queue.drop_ended();
             !queue.0.is_empty()
         });
+        self.prefers &= !self.is_empty();
+    }
+
+    /// Says whether a task may wait that prefers nodes.
+    pub(crate) const fn prefers(&self) -> bool {
+        self.prefers
     }
 
     /// Leaves out all tasks that have ended; for when they are many.

@@ -172,8 +172,10 @@ impl<F: CellFamily> Engine<F> {
             }
             self.give_on(member, entry.map(|entry| &*entry.worker), run);
         }
-        if let Some(found) = self.next_wished(pool, pass, sight, run) {
-            return Some(found);
+        if !pool.goes_in_turn() || pass.waiting(|waiting| waiting.backlog.prefers()) {
+            if let Some(found) = self.next_wished(pool, pass, sight, run) {
+                return Some(found);
+            }
         }
         let view = sight.view.as_ref()?;
         let find = |member: Member| {
@@ -194,7 +196,8 @@ impl<F: CellFamily> Engine<F> {
     }
 
     /// The free credit of the worker that a pool's policy, or the wish of a task that waits in it,
-    /// would choose. Nothing where all go in turn and none has a wish, which is the rule.
+    /// would choose.
+    #[cold]
     fn next_wished<'a>(
         &self,
         pool: &StdArc<Pool>,
