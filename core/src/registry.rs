@@ -59,6 +59,8 @@ pub(crate) struct Joined {
     pub(crate) worker: StdArc<Worker>,
     pub(crate) pools: StdArc<[StdArc<Pool>]>,
     pub(crate) generation: Generation,
+    /// The worker of the same instance that it took the place of.
+    pub(crate) supersedes: Option<WorkerId>,
 }
 
 enum Change {
@@ -378,7 +380,8 @@ impl<F: CellFamily> Registry<F> {
         let pools = self.pools_of(writer, &joining.admitted.keys)?;
         let instance = joining.admitted.register.instance;
         let fence = (joining.admitted.principal.shared_name(), instance);
-        if let Some(older) = writer.instances.get(&fence).copied()
+        let supersedes = writer.instances.get(&fence).copied();
+        if let Some(older) = supersedes
             && let Some(older) = writer.workers.get(&older).map(StdArc::clone)
         {
             if let Some(word) = self.slab.word(older.member.slot) {
@@ -412,7 +415,7 @@ impl<F: CellFamily> Registry<F> {
         for pool in pools.iter() {
             touch(touched, pool).added.push((member, StdArc::clone(&worker)));
         }
-        Ok(Joined { worker, pools, generation })
+        Ok(Joined { worker, pools, generation, supersedes })
     }
 
     fn apply_update(
@@ -440,7 +443,7 @@ impl<F: CellFamily> Registry<F> {
         let entry =
             StdArc::new(Entry { worker: StdArc::clone(&worker), pools: StdArc::clone(&pools) });
         writer.snapshot.workers.set(member.slot, Some(entry));
-        Ok(Joined { worker, pools, generation })
+        Ok(Joined { worker, pools, generation, supersedes: None })
     }
 
     /// Takes a worker out by its id: a successor of the same instance is never met.

@@ -87,6 +87,9 @@ pub struct WorkerSession<F: CellFamily = EpochCells> {
     engine: StdArc<Engine<F>>,
     worker: StdArc<Worker>,
     template: Register,
+    /// The worker of the same instance that this one took the place of. Its session may not know of
+    /// its end yet.
+    supersedes: Option<WorkerId>,
     generation: Generation,
     pools: Vec<PoolKey>,
     refs: FxHashMap<u64, u32>,
@@ -123,6 +126,7 @@ impl<F: CellFamily> WorkerSession<F> {
             engine,
             worker: StdArc::clone(&joined.worker),
             template,
+            supersedes: joined.supersedes,
             generation: joined.generation,
             pools: Vec::new(),
             refs: FxHashMap::default(),
@@ -530,15 +534,21 @@ impl<F: CellFamily> WorkerSession<F> {
             });
             is_mine && orphans.remove(&id).is_some()
         };
-        if returned {
+        let (last, of) = task.last_offer();
+        // Its old session has not been closed yet, so it is no orphan yet. Whoever is first to end
+        // the lease has ended it.
+        let is_taken_over =
+            epoch == last && self.supersedes.is_some_and(|older| older.as_u64() == of);
+        if returned || is_taken_over {
             let applied = self.engine.settle(&task, epoch, end, now, &mut self.run);
             if applied {
                 task.note_settled(epoch);
             }
             self.flush();
-            return if applied { Verdict::Applied } else { Verdict::Stale };
+            if applied {
+                return Verdict::Applied;
+            }
         }
-        let (last, _) = task.last_offer();
         if task.was_settled(epoch) {
             Verdict::Duplicate
         } else if epoch <= last && epoch != 0 {

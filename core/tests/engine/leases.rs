@@ -402,3 +402,45 @@ fn lost_accept_reoffered() {
     assert_eq!(bed.complete(&mut worker, &again), Verdict::Applied);
     assert_eq!(worker.load(), (2, 0));
 }
+
+/// The worker noticed first that its connection was lost, and the old session lives on.
+#[test]
+fn an_outcome_that_overtakes_the_end_of_its_session_is_applied() {
+    let mut bed = Bed::new();
+    let number = bed.number();
+    let again = || register(&[POOL], number);
+    let mut old = bed.join(again(), 1);
+    let id = bed.submit(POOL);
+    let offer = bed.accept(&mut old);
+    let mut stranger = bed.worker(&[POOL], 0);
+    let mut new = bed.join(again(), 1);
+    assert!(old.leave_requested());
+    assert_eq!(stranger.result(completed(&offer, b"forged"), bed.now), Verdict::Stale);
+    assert_eq!(new.result(completed(&offer, b"done"), bed.now), Verdict::Applied);
+    assert_eq!(new.result(completed(&offer, b"done"), bed.now), Verdict::Duplicate);
+    assert_eq!(bed.status(id).outcome.expect("ended").payload, "done");
+    // What the old session has to say about it changes nothing, and the credits are right.
+    old.close(CloseReason::StreamClosed, bed.now);
+    bed.pass(Duration::from_secs(5));
+    assert_eq!(bed.status(id).deliveries, 1);
+    assert_eq!(new.load(), (1, 0));
+    assert!(new.poll_offer(bed.now).is_none());
+    bed.submit(POOL);
+    assert_eq!(bed.drain_offers(&mut new), 1);
+}
+
+#[test]
+fn an_outcome_of_a_lease_that_was_lost_meanwhile_stays_stale() {
+    let mut bed = Bed::new();
+    let number = bed.number();
+    let again = || register(&[POOL], number);
+    let mut old = bed.join(again(), 1);
+    bed.submit(POOL);
+    let offer = bed.accept(&mut old);
+    let mut new = bed.join(again(), 1);
+    // A goodbye leaves no grace: the task is the next one's.
+    old.close(CloseReason::ClientGoodbye, bed.now);
+    let next = bed.accept(&mut new);
+    assert_eq!(new.result(completed(&offer, b"late"), bed.now), Verdict::Stale);
+    assert_eq!(bed.complete(&mut new, &next), Verdict::Applied);
+}
